@@ -1,0 +1,1 @@
+"""Protocols and the runtimes that run them on sockets or in the simulator."""

@@ -1,0 +1,1 @@
+"""From run directories and captures to tables, metrics and reports, with Spark."""

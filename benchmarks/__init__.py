@@ -1,0 +1,1 @@
+"""Measurements beside the tools people use today; `tdo bench NAME` runs one."""

@@ -1,0 +1,1 @@
+"""Experiments, emulated and simulated networks, and the command `tdo`."""

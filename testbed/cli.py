@@ -1,0 +1,37 @@
+"""The command `tdo`: one module in `testbed.commands` for each of its commands."""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+
+from testbed.commands import bench, clean, doctor, shell, topology
+from testbed.errors import UsageError
+from topologies.errors import TestbedError
+
+FAILED, WRONG_USE = 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status (see the table in the README)."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except (TestbedError, OSError) as error:
+        if options.debug:
+            traceback.print_exc()
+        print(f"tdo: {error}", file=sys.stderr)
+        return WRONG_USE if isinstance(error, UsageError) else FAILED
+    except KeyboardInterrupt:
+        print("tdo: interrupted", file=sys.stderr)
+        return FAILED
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tdo", description=__doc__)
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for module in (doctor, topology, shell, clean, bench):
+        module.add_parser(commands)
+    return parser

@@ -1,0 +1,1 @@
+"""Underlays as real networks: Mininet nodes, delay links, and a ledger to clean up by."""

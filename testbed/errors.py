@@ -1,0 +1,11 @@
+"""Errors of the testbed; `topologies.errors` has the root of the tree."""
+
+from topologies.errors import TestbedError
+
+
+class UsageError(TestbedError):
+    """The command or a file given to it is wrong; the exit status is 2."""
+
+
+class EmulationError(TestbedError):
+    """The machine said no, or cannot do what was asked."""

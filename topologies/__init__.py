@@ -1,0 +1,1 @@
+"""Underlays: their model, files, generators, importers, routes, statistics and pictures."""

@@ -1,0 +1,122 @@
+"""Shortest routes by delay between all routers of an underlay.
+
+Among routes of equal delay the one with fewer hops wins; among those, the one whose links
+have the smaller sum of fixed per-link numbers, so that a route and its way back use the
+same links wherever delays are symmetric; and last the neighbour that comes first. The
+outcome depends on the underlay alone, not on the library that computes distances.
+"""
+
+from collections.abc import Set
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from topologies.errors import TopologyError
+from topologies.underlay import Underlay
+
+# A route's weight is one float64 that holds whole numbers below 2**53 exactly:
+# delay in microseconds (27 bits), hops (10 bits), and the sum of the tie-breakers (16 bits).
+_TIE_BREAKERS = 64
+_HOP = float(1 << 16)
+_MICROSECOND = float(1 << 26)
+_LARGEST_WEIGHT = float(1 << 53)
+_DESTINATIONS_AT_ONCE = 256
+NO_ROUTE = -1
+
+
+class Routes:
+    """Where every router sends packets for every other, and how long they take.
+
+    `next_hop[destination, router]` is the index of the neighbour, and `delay_us` the
+    delay of the whole route; both are -1 where there is none.
+    """
+
+    def __init__(self, underlay: Underlay, down: Set[str] = frozenset()) -> None:
+        """Compute all routes, avoiding the links and routers named in `down`."""
+        self.underlay = underlay
+        count = len(underlay.routers)
+        source, target, weight = _directed_edges(underlay, down)
+        graph = csr_array((weight, (target, source)), shape=(count, count))
+        self.next_hop = np.full((count, count), NO_ROUTE, dtype=np.int32)
+        self.delay_us = np.full((count, count), NO_ROUTE, dtype=np.int64)
+        for start in range(0, count, _DESTINATIONS_AT_ONCE):
+            chunk = np.arange(start, min(start + _DESTINATIONS_AT_ONCE, count))
+            distance = dijkstra(graph, indices=chunk).T.copy()
+            self.next_hop[chunk] = _next_hops(source, target, weight, distance).T
+            reached = np.isfinite(distance)
+            if distance[reached].max() >= _LARGEST_WEIGHT:
+                raise TopologyError("routes: expected delays below 134 s, found a longer route")
+            delay = np.where(reached, distance, 0) // _MICROSECOND
+            self.delay_us[chunk] = np.where(reached, delay, NO_ROUTE).T
+
+    def path(self, source: str, target: str) -> list[str]:
+        """The nodes from source to target, both included."""
+        here, there = self._router_of(source), self._router_of(target)
+        names = [source] if source != self._name(here) else []
+        names.append(self._name(here))
+        while here != there:
+            here = int(self.next_hop[there, here])
+            if here == NO_ROUTE:
+                raise TopologyError(f"no route from {source} to {target}")
+            names.append(self._name(here))
+        return names + ([target] if target != names[-1] else [])
+
+    def path_delay_us(self, source: str, target: str) -> int:
+        """The one-way delay from source to target, last miles included."""
+        here, there = self._router_of(source), self._router_of(target)
+        delay = int(self.delay_us[there, here])
+        if delay == NO_ROUTE:
+            raise TopologyError(f"no route from {source} to {target}")
+        last_miles = self.underlay.last_mile
+        up = last_miles[source].ab.delay_us if source in last_miles else 0
+        down = last_miles[target].ba.delay_us if target in last_miles else 0
+        return 0 if source == target else up + delay + down
+
+    def mean_delay_us(self) -> float:
+        """The mean delay between two different routers."""
+        pairs = self.delay_us.size - len(self.delay_us)
+        return float(self.delay_us.sum() / pairs) if pairs else 0.0
+
+    def _router_of(self, node: str) -> int:
+        router = self.underlay.access_router.get(node, node)
+        if router not in self.underlay.router_index:
+            raise TopologyError(f"node {node}: expected a router or host of this underlay")
+        return self.underlay.router_index[router]
+
+    def _name(self, index: int) -> str:
+        return self.underlay.routers[index].name
+
+
+def _directed_edges(
+    underlay: Underlay, down: Set[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Source, target and weight of every usable direction, ordered by source and target."""
+    index = underlay.router_index
+    edges: list[tuple[int, int, float]] = []
+    for number, link in enumerate(underlay.router_links):
+        if not down.isdisjoint((link.name, link.a, link.b)):
+            continue
+        hop = _HOP + (number * 2_654_435_761 >> 16) % _TIE_BREAKERS
+        edges.append((index[link.a], index[link.b], link.ab.delay_us * _MICROSECOND + hop))
+        edges.append((index[link.b], index[link.a], link.ba.delay_us * _MICROSECOND + hop))
+    edges.sort()
+    columns = np.array(edges, dtype=np.float64).reshape(-1, 3).T
+    return columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2].copy()
+
+
+def _next_hops(
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    distance: NDArray[np.float64],
+) -> NDArray[np.int32]:
+    """For each router and destination the first neighbour on a shortest route."""
+    hops = np.full(distance.shape, NO_ROUTE, dtype=np.int32)
+    # Backwards, so that of two equally good neighbours the first is written last.
+    for edge in range(len(source) - 1, -1, -1):
+        here, neighbour = source[edge], target[edge]
+        best = (weight[edge] + distance[neighbour] == distance[here]) & np.isfinite(distance[here])
+        hops[here, best] = neighbour
+    return hops
