@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from testbed.commands import bench, clean, doctor, shell, topology
 from testbed.errors import UsageError
-from topologies.errors import TestbedError
+from topologies.errors import TestbedError, TopologyError
 
 FAILED, WRONG_USE = 1, 2
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.debug:
             traceback.print_exc()
         print(f"tdo: {error}", file=sys.stderr)
-        return WRONG_USE if isinstance(error, UsageError) else FAILED
+        return WRONG_USE if isinstance(error, UsageError | TopologyError) else FAILED
     except KeyboardInterrupt:
         print("tdo: interrupted", file=sys.stderr)
         return FAILED
