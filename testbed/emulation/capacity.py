@@ -1,0 +1,64 @@
+"""What a network will take of this machine, said before it is built."""
+
+import resource
+from pathlib import Path
+
+from testbed.errors import EmulationError
+from topologies.underlay import Underlay
+
+# Measured from 100 to 1,640 routers, rounded up.
+_MB_FIXED, _MB_PER_NODE, _MB_PER_LINK, _MB_PER_MILLION_ROUTES = 250, 0.45, 0.15, 250
+_SPARE_DESCRIPTORS = 200
+
+
+def available_mb() -> float:
+    """The memory that new work can have without swapping."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) / 1024
+    raise EmulationError("/proc/meminfo: expected a line MemAvailable, found none")
+
+
+def needed_mb(routers: int, hosts: int, links: int) -> float:
+    """An estimate of the memory a network takes, most of it in the kernel."""
+    routes = routers * routers / 1e6
+    nodes = (routers + hosts) * _MB_PER_NODE
+    return _MB_FIXED + nodes + links * _MB_PER_LINK + routes * _MB_PER_MILLION_ROUTES
+
+
+def check_capacity(underlay: Underlay) -> None:
+    """Raise the limit of open files as far as it goes; say so if the machine is too small."""
+    routers, hosts, links = len(underlay.routers), len(underlay.hosts), len(underlay.links)
+    found_mb, wanted_mb = available_mb(), needed_mb(routers, hosts, links)
+    if wanted_mb > found_mb:
+        share = _fitting_share(routers, hosts, links, found_mb)
+        raise EmulationError(
+            f"not enough memory for {routers} routers and {hosts} hosts: expected "
+            f"{wanted_mb:.0f} MB available, found {found_mb:.0f} MB; {int(routers * share)} "
+            f"routers and {int(hosts * share)} hosts would fit"
+        )
+    descriptors = raise_descriptor_limit()
+    wanted = max(routers + hosts, 2 * links) + _SPARE_DESCRIPTORS
+    if wanted > descriptors:
+        share = (descriptors - _SPARE_DESCRIPTORS) / wanted
+        raise EmulationError(
+            f"not enough open files for {routers} routers, {hosts} hosts and {links} links: "
+            f"expected a limit of {wanted}, found {descriptors}; raise it with `ulimit -Hn "
+            f"{wanted}`, or use about {int(routers * share)} routers and {int(hosts * share)} hosts"
+        )
+
+
+def raise_descriptor_limit() -> int:
+    """Allow this process and its children all the open files they can have; returns the number."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def _fitting_share(routers: int, hosts: int, links: int, found_mb: float) -> float:
+    """The largest share of a network, in steps of 5 %, that fits the memory."""
+    for percent in range(95, 0, -5):
+        share = percent / 100
+        if needed_mb(int(routers * share), int(hosts * share), int(links * share)) <= found_mb:
+            return share
+    return 0.0

@@ -1,0 +1,301 @@
+"""The delay line: a process that carries packets between the two ends of every link.
+
+It owns one tun device for each link end. A packet read from one end is written to the
+other after the link's delay, behind the packets before it where the link has a rate, or
+never where chance or a full queue says so. It serves the links of a whole network from one
+thread, reads commands from standard input and answers on standard output, one JSON object
+a line, and closes its devices when standard input ends: so it never outlives its network.
+
+Lateness does not add up along a path. When a packet leaves a link a little late, the line
+remembers for a moment when it was due, and counts from that time when the next router
+sends the same packet into the next link.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import gc
+import heapq
+import itertools
+import json
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import sys
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter_ns
+from typing import Any
+
+from testbed.emulation.namespaces import entered
+
+_TUNSETIFF = 0x400454CA
+_IFF_TUN_NO_PI = 0x0001 | 0x1000
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
+_SIOCSIFTXQLEN = 0x8943
+_PR_SET_TIMERSLACK = 29
+
+_PACKET_BYTES = 2_048  # the devices have an MTU of 1,500
+_DEVICE_QUEUE_PACKETS = 1_000
+_READS_AT_ONCE = 16
+_LATE_NS = 1_000_000
+_REMEMBER_NS = 50_000_000
+_LONGEST_SLEEP_S = 0.5
+_LARGEST_MARGIN_NS = 150_000
+_CLOSING_THREADS = 128
+
+
+class Channel:
+    """One direction of a link: from the device it reads to the device it writes."""
+
+    __slots__ = (
+        "delay_ns",
+        "departures",
+        "forwarded",
+        "free_at_ns",
+        "is_plain",
+        "loss",
+        "lost",
+        "ns_per_byte",
+        "overflowed",
+        "queue_packets",
+        "to_host",
+        "writes",
+    )
+
+    def __init__(self, writes: int, to_host: bool) -> None:
+        self.writes = writes
+        self.to_host = to_host
+        self.forwarded = self.lost = self.overflowed = 0
+        self.free_at_ns = 0
+        self.departures: deque[int] = deque()
+
+    def configure(self, delay_us: int, rate_mbit: float | None, loss: float, queue: int) -> None:
+        """Set what the channel does to packets from now on."""
+        self.delay_ns = delay_us * 1000
+        self.ns_per_byte = 8000 / rate_mbit if rate_mbit else 0.0
+        self.loss = loss / 100
+        self.queue_packets = queue
+        self.is_plain = rate_mbit is None and loss == 0
+
+    def due_ns(self, arrived_ns: int, size: int, chance: random.Random) -> int | None:
+        """When a packet that entered at a time leaves the channel, or None if it is dropped."""
+        if self.loss and chance.random() < self.loss:
+            self.lost += 1
+            return None
+        if not self.ns_per_byte:
+            return arrived_ns + self.delay_ns
+        departures = self.departures
+        while departures and departures[0] <= arrived_ns:
+            departures.popleft()
+        if len(departures) > self.queue_packets:
+            self.overflowed += 1
+            return None
+        self.free_at_ns = max(self.free_at_ns, arrived_ns) + int(size * self.ns_per_byte)
+        departures.append(self.free_at_ns)
+        return self.free_at_ns + self.delay_ns
+
+
+class DelayLine:
+    """All links of a network, carried by one loop."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self._epoll = select.epoll()
+        self._devices: dict[str, int] = {}
+        self._channel_of: dict[int, Channel] = {}
+        self._links: dict[str, tuple[Channel, Channel]] = {}
+        self._pending: list[tuple[int, int, Channel, bytes, bytes]] = []
+        self._sequence = 0
+        self._due_of: dict[bytes, int] = {}
+        self._due_before: dict[bytes, int] = {}
+        self._forget_at_ns = 0
+        self._margin_ns = 50_000
+        self._refused = self._late = self._lateness_sum_ns = self._lateness_max_ns = 0
+
+    def add_links(self, links: list[dict[str, Any]]) -> None:
+        """Create both devices of each link and start to carry packets between them."""
+        self._create_devices([tuple(end) for link in links for end in link["ends"]])
+        for link in links:
+            (_, name_a, a_is_host), (_, name_b, b_is_host) = link["ends"]
+            a, b = self._devices[name_a], self._devices[name_b]
+            ab, ba = Channel(b, b_is_host), Channel(a, a_is_host)
+            ab.configure(**link["ab"])
+            ba.configure(**link["ba"])
+            self._links[name_a] = (ab, ba)
+            self._channel_of |= {a: ab, b: ba}
+            self._epoll.register(a, select.EPOLLIN)
+            self._epoll.register(b, select.EPOLLIN)
+
+    def run(self) -> None:
+        """Carry packets until standard input ends."""
+        self._epoll.register(sys.stdin.fileno(), select.EPOLLIN)
+        while True:
+            self._write_due()
+            ready = self._wait()
+            if any(descriptor == 0 for descriptor, _ in ready) and not self._obey():
+                return
+            self._read(ready)
+
+    def close(self) -> None:
+        """Remove all devices: each takes the kernel milliseconds, so many at a time."""
+        with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
+            list(threads.map(os.close, self._devices.values()))
+
+    def _create_devices(self, ends: list[tuple[str, str, bool]]) -> None:
+        """Make a device for each link end, up and in its namespace."""
+        for namespace, group in itertools.groupby(sorted(ends), key=lambda end: end[0]):
+            held = os.open(namespace, os.O_RDONLY)
+            with entered(held), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+                for _, name, _ in group:
+                    self._devices[name] = _create_device(name, control)
+            os.close(held)
+
+    def _wait(self) -> list[tuple[int, int]]:
+        """The descriptors that are ready when a packet has come in or is about to be due."""
+        timeout_s = _LONGEST_SLEEP_S
+        if self._pending:
+            wake_at_ns = self._pending[0][0] - self._margin_ns
+            timeout_s = (wake_at_ns - perf_counter_ns()) * 1e-9
+        if timeout_s > 0:
+            # epoll itself rounds time-outs up to milliseconds.
+            readable, _, _ = select.select([self._epoll], [], [], timeout_s)
+            if not readable and self._pending:
+                self._adapt_margin(perf_counter_ns() - wake_at_ns)
+        return self._epoll.poll(0)
+
+    def _adapt_margin(self, overslept_ns: int) -> None:
+        """Sleep short by a little more than what sleeping usually lasts too long."""
+        difference = overslept_ns - self._margin_ns
+        self._margin_ns += difference >> 2 if difference > 0 else difference >> 6
+        self._margin_ns = min(self._margin_ns, _LARGEST_MARGIN_NS)
+
+    def _read(self, ready: Iterable[tuple[int, int]]) -> None:
+        """Take packets from the devices and note when each is due at the other end."""
+        due_of, due_before, pending = self._due_of, self._due_before, self._pending
+        sequence = self._sequence
+        for descriptor, _ in ready:
+            channel = self._channel_of.get(descriptor)
+            if channel is None:
+                continue
+            for _ in range(_READS_AT_ONCE):
+                try:
+                    packet = os.read(descriptor, _PACKET_BYTES)
+                except OSError:  # empty, or down
+                    break
+                identity = packet[4:8] + packet[12:40]
+                arrived_ns = (
+                    due_of.pop(identity, 0) or due_before.pop(identity, 0) or perf_counter_ns()
+                )
+                due_ns: int | None
+                if channel.is_plain:
+                    due_ns = arrived_ns + channel.delay_ns
+                else:
+                    due_ns = channel.due_ns(arrived_ns, len(packet), self._chance)
+                    if due_ns is None:
+                        continue
+                sequence += 1
+                heapq.heappush(pending, (due_ns, sequence, channel, packet, identity))
+        self._sequence = sequence
+
+    def _write_due(self) -> None:
+        """Hand over the packets whose time has come."""
+        pending, due_of = self._pending, self._due_of
+        now_ns = perf_counter_ns()
+        while pending and pending[0][0] <= now_ns:
+            due_ns, _, channel, packet, identity = heapq.heappop(pending)
+            try:
+                os.write(channel.writes, packet)
+            except OSError:  # the device is down
+                self._refused += 1
+                continue
+            channel.forwarded += 1
+            if not channel.to_host:
+                due_of[identity] = due_ns
+            now_ns = perf_counter_ns()
+            self._note_lateness(now_ns - due_ns)
+        if now_ns > self._forget_at_ns:
+            self._due_before, self._due_of = self._due_of, {}
+            self._forget_at_ns = now_ns + _REMEMBER_NS
+
+    def _note_lateness(self, lateness_ns: int) -> None:
+        self._lateness_sum_ns += lateness_ns
+        if lateness_ns > _LATE_NS:
+            self._late += 1
+        if lateness_ns > self._lateness_max_ns:
+            self._lateness_max_ns = lateness_ns
+
+    def _obey(self) -> bool:
+        """Carry out one command; False when there are none to come."""
+        line = sys.stdin.buffer.readline()
+        if not line:
+            return False
+        command = json.loads(line)
+        if "configure" in command:
+            link = self._links[command["configure"]]
+            for channel, settings in zip(link, (command["ab"], command["ba"]), strict=True):
+                channel.configure(**settings)
+        _answer(self._counts())
+        return True
+
+    def _counts(self) -> dict[str, Any]:
+        channels = [channel for link in self._links.values() for channel in link]
+        forwarded = sum(channel.forwarded for channel in channels)
+        return {
+            "forwarded": forwarded,
+            "lost": sum(channel.lost for channel in channels),
+            "overflowed": sum(channel.overflowed for channel in channels),
+            "refused": self._refused,
+            "late": self._late,
+            "lateness_mean_us": self._lateness_sum_ns / 1000 / max(forwarded, 1),
+            "lateness_max_us": self._lateness_max_ns / 1000,
+            "by_link": {
+                name: [ab.forwarded, ba.forwarded] for name, (ab, ba) in self._links.items()
+            },
+        }
+
+
+def _create_device(name: str, control: socket.socket) -> int:
+    device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN_NO_PI))
+    fcntl.ioctl(
+        control, _SIOCSIFTXQLEN, struct.pack("16si20x", name.encode(), _DEVICE_QUEUE_PACKETS)
+    )
+    fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH22x", name.encode(), _IFF_UP))
+    return device
+
+
+def _answer(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def _hurry() -> None:
+    """Ask the system for precise wake-ups, at once, before others; do without where it refuses."""
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+def main() -> None:
+    """Build the links described on the first line of standard input, then carry packets."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    setting = json.loads(sys.stdin.buffer.readline())
+    line = DelayLine(setting["seed"])
+    try:
+        line.add_links(setting["links"])
+        _answer({"ready": True})
+        gc.freeze()
+        gc.disable()
+        _hurry()
+        line.run()
+    finally:
+        line.close()
+
+
+if __name__ == "__main__":
+    main()

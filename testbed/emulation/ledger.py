@@ -1,0 +1,185 @@
+"""The ledger of emulated networks, and cleaning up by it.
+
+Each network writes one file before it makes anything, and removes it after everything is
+gone. All it makes dies with its processes (see `namespaces`), so what a network can leave
+behind is processes, and those are recognised in two ways: by the run's id, which every child
+has in its environment, and by the namespace they run in. Nothing else is ever touched.
+"""
+
+import json
+import os
+import secrets
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.emulation.namespaces import entered, own_cookie
+from testbed.errors import EmulationError
+
+LEDGERS = Path("/run/tdo")
+RUN_VARIABLE = "TDO_RUN"
+_PATIENCE_S = 20.0
+
+
+@dataclass
+class Ledger:
+    """What one network has made; `cookies` are the numbers of its namespaces."""
+
+    run_id: str
+    owner: int
+    owner_started: int
+    boot: str
+    command: str
+    cookies: list[int] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls) -> "Ledger":
+        """A ledger for a new network of this process, on disk."""
+        pid = os.getpid()
+        command = " ".join(sys.argv)
+        ledger = cls(secrets.token_hex(4), pid, _start_time(pid), _boot_id(), command)
+        LEDGERS.mkdir(mode=0o755, exist_ok=True)
+        ledger.write()
+        return ledger
+
+    @property
+    def path(self) -> Path:
+        """The file of this ledger."""
+        return LEDGERS / f"{self.run_id}.json"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment for every process of this network."""
+        return {**os.environ, RUN_VARIABLE: self.run_id}
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the process that made the network still runs."""
+        same_boot = self.boot == _boot_id()
+        return same_boot and _start_time(self.owner) == self.owner_started
+
+    def write(self) -> None:
+        """Bring the file up to date in one step."""
+        draft = self.path.with_suffix(".new")
+        draft.write_text(json.dumps(self.__dict__))
+        draft.replace(self.path)
+
+    def settle(self) -> list[str]:
+        """End what is left of the network, strike it off, and say what was removed."""
+        ended = _end_processes(self) if self.boot == _boot_id() else []
+        self.path.unlink(missing_ok=True)
+        return ended
+
+
+def clean() -> tuple[list[str], list[str]]:
+    """Remove what networks of ended processes left; returns what was removed and what was not."""
+    removed, kept = [], []
+    for ledger in _ledgers():
+        if ledger.is_live:
+            kept.append(f"network {ledger.run_id} of process {ledger.owner} ({ledger.command})")
+            continue
+        removed += [f"{process} of network {ledger.run_id}" for process in ledger.settle()]
+        removed.append(f"ledger of network {ledger.run_id} ({ledger.command})")
+    for draft in LEDGERS.glob("*.new"):
+        draft.unlink(missing_ok=True)
+    return removed, kept
+
+
+def _ledgers() -> Iterator[Ledger]:
+    for path in sorted(LEDGERS.glob("*.json")):
+        with suppress(FileNotFoundError):  # its network was stopped in the meantime
+            yield Ledger(**json.loads(path.read_text()))
+
+
+def _end_processes(ledger: Ledger) -> list[str]:
+    """Ask all processes of a network to end, then make them; returns their names."""
+    ended: dict[int, str] = {}
+    for how, patience_s in ((signal.SIGTERM, _PATIENCE_S), (signal.SIGKILL, _PATIENCE_S)):
+        handles = {}
+        for pid, handle in _processes_of(ledger):
+            handles[handle] = pid
+            ended[pid] = f"process {pid} ({_command_of(pid)})"
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, how)
+                signal.pidfd_send_signal(handle, signal.SIGHUP)  # a shell heeds only this one
+        remaining = _wait_for_end(handles, patience_s)
+        if not remaining:
+            return list(ended.values())
+    raise EmulationError(
+        f"network {ledger.run_id}: expected its processes to end, found {sorted(remaining)} still "
+        f"running {2 * _PATIENCE_S:.0f} s later; run `tdo clean` again"
+    )
+
+
+def _wait_for_end(handles: dict[int, int], patience_s: float) -> Set[int]:
+    """The processes among open handles that are still there when patience ends."""
+    deadline = time.monotonic() + patience_s
+    poller = select.poll()
+    for handle in handles:
+        poller.register(handle, select.POLLIN)
+    waiting = set(handles)
+    while waiting and (left_s := deadline - time.monotonic()) > 0:
+        for handle, _ in poller.poll(left_s * 1000):
+            poller.unregister(handle)
+            waiting.discard(handle)
+    for handle in handles:
+        os.close(handle)
+    return {handles[handle] for handle in waiting}
+
+
+def _processes_of(ledger: Ledger) -> Iterator[tuple[int, int]]:
+    """Process ids and open handles of the processes that belong to a network."""
+    marker = f"{RUN_VARIABLE}={ledger.run_id}".encode()
+    cookies = set(ledger.cookies)
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with suppress(ProcessLookupError, FileNotFoundError, PermissionError):
+            handle = os.pidfd_open(int(entry.name))
+            # Looked at after the handle is open, so that handle and process are the same.
+            if _is_marked(entry, marker) or _namespace_cookie(entry) in cookies:
+                yield int(entry.name), handle
+            else:
+                os.close(handle)
+
+
+def _is_marked(process: Path, marker: bytes) -> bool:
+    return marker in (process / "environ").read_bytes().split(b"\0")
+
+
+def _namespace_cookie(process: Path) -> int | None:
+    """The number of the namespace a process is in, or None if it is in ours."""
+    if (process / "ns/net").stat().st_ino == Path("/proc/thread-self/ns/net").stat().st_ino:
+        return None
+    namespace = os.open(process / "ns/net", os.O_RDONLY)
+    try:
+        with entered(namespace):
+            return own_cookie()
+    finally:
+        os.close(namespace)
+
+
+def _command_of(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return "ended"
+    return b" ".join(words).decode(errors="replace").strip()
+
+
+def _start_time(pid: int) -> int:
+    """When a process started, in the kernel's ticks; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return 0 if fields[0] == "Z" else int(fields[19])
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
