@@ -1,6 +1,7 @@
 """The command `tdo`: one module in `testbed.commands` for each of its commands."""
 
 import argparse
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ FAILED, WRONG_USE = 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see the table in the README)."""
     options = _parser().parse_args(arguments)
+    for request_to_end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(request_to_end, _interrupt)
     try:
         status: int = options.run(options)
     except (TestbedError, OSError) as error:
@@ -26,6 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("tdo: interrupted", file=sys.stderr)
         return FAILED
     return status
+
+
+def _interrupt(*_: object) -> None:
+    """Let a request to end do what Ctrl-C does, so that networks are taken down."""
+    raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:

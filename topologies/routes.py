@@ -2,8 +2,9 @@
 
 Among routes of equal delay the one with fewer hops wins; among those, the one whose links
 have the smaller sum of fixed per-link numbers, so that a route and its way back use the
-same links wherever delays are symmetric; and last the neighbour that comes first. The
-outcome depends on the underlay alone, not on the library that computes distances.
+same links where delays are symmetric (but for rare equal sums); and last the neighbour that
+comes first. The outcome depends on the underlay alone, not on the library that computes
+distances.
 """
 
 from collections.abc import Set
@@ -17,9 +18,9 @@ from topologies.errors import TopologyError
 from topologies.underlay import Underlay
 
 # A route's weight is one float64 that holds whole numbers below 2**53 exactly:
-# delay in microseconds (27 bits), hops (10 bits), and the sum of the tie-breakers (16 bits).
-_TIE_BREAKERS = 64
-_HOP = float(1 << 16)
+# delay in microseconds (27 bits), hops (8 bits, as in IP), and the sum of tie-breakers (18 bits).
+_TIE_BREAKERS = 1024
+_HOP = float(1 << 18)
 _MICROSECOND = float(1 << 26)
 _LARGEST_WEIGHT = float(1 << 53)
 _DESTINATIONS_AT_ONCE = 256

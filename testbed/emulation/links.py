@@ -6,6 +6,7 @@ process of ours carries the packets (see `delay_line`).
 
 import json
 import math
+import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -27,9 +28,16 @@ class Links(ABC):
 
     kind: str
 
+    @property
+    def processes(self) -> list[int]:
+        """The processes that carry the packets, where it is not the kernel alone."""
+        return []
+
     @abstractmethod
-    def build(self, underlay: Underlay, namespaces: Mapping[str, Namespace]) -> None:
-        """Make all links, up and carrying packets."""
+    def build(
+        self, underlay: Underlay, namespaces: Mapping[str, Namespace], env: Mapping[str, str]
+    ) -> None:
+        """Make all links, up and carrying packets; processes get the environment `env`."""
 
     @abstractmethod
     def configure(self, link: Link) -> None:
@@ -58,15 +66,20 @@ def has_netem() -> bool:
     return attempt.returncode == 0
 
 
-def choose_links(kind: str | None, env: Mapping[str, str], seed: int) -> Links:
-    """The links of the kind asked for, or netem where the kernel has it."""
+def choose_links(kind: str | None, seed: int) -> Links:
+    """The links of the kind asked for, or netem where the kernel has it; `seed` is for losses."""
     if kind is None:
         kind = NetemLinks.kind if has_netem() else DelayLineLinks.kind
     if kind == NetemLinks.kind:
         return NetemLinks()
-    if kind == DelayLineLinks.kind:
-        return DelayLineLinks(env, seed)
-    raise EmulationError(f"links: expected netem or delay-line, found {kind!r}")
+    if kind != DelayLineLinks.kind:
+        raise EmulationError(f"links: expected netem or delay-line, found {kind!r}")
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        raise EmulationError(
+            "links: expected netem in the kernel or tun devices, found neither; load one with "
+            "`sudo modprobe tun`, then see `tdo doctor`"
+        )
+    return DelayLineLinks(seed)
 
 
 class DelayLineLinks(Links):
@@ -74,23 +87,29 @@ class DelayLineLinks(Links):
 
     kind = "delay-line"
 
-    def __init__(self, env: Mapping[str, str], seed: int) -> None:
-        self._env = env
+    def __init__(self, seed: int) -> None:
         self._seed = seed
         self._process: subprocess.Popen[bytes] | None = None
 
-    def build(self, underlay: Underlay, namespaces: Mapping[str, Namespace]) -> None:
+    def build(
+        self, underlay: Underlay, namespaces: Mapping[str, Namespace], env: Mapping[str, str]
+    ) -> None:
         """Start the delay line and wait until it has made its devices."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "testbed.emulation.delay_line"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self._env,
+            env=env,
             start_new_session=True,  # Ctrl-C is for us to handle
         )
         links = [_line_description(link, underlay, namespaces) for link in underlay.links]
         self._ask({"seed": self._seed, "links": links})
+
+    @property
+    def processes(self) -> list[int]:
+        """The delay line, while it runs."""
+        return [self._process.pid] if self._process else []
 
     def configure(self, link: Link) -> None:
         """Change a link's channels for the packets that enter it from now on."""
@@ -132,7 +151,9 @@ class NetemLinks(Links):
     def __init__(self) -> None:
         self._namespaces: Mapping[str, Namespace] = {}
 
-    def build(self, underlay: Underlay, namespaces: Mapping[str, Namespace]) -> None:
+    def build(
+        self, underlay: Underlay, namespaces: Mapping[str, Namespace], _env: Mapping[str, str]
+    ) -> None:
         """Lay all cables, then shape the traffic at every end."""
         self._namespaces = namespaces
         shapes: dict[str, dict[str, Channel]] = {name: {} for name in namespaces}

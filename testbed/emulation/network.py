@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,8 +84,8 @@ class EmulatedNetwork(Mininet):
         self._tables: RouteTables
         check_capacity(underlay)
         self._available_mb = available_mb()
+        self.link_layer: Links = choose_links(links, seed)
         self.ledger = Ledger.begin()
-        self.link_layer: Links = choose_links(links, self.ledger.environment, seed)
 
     def __enter__(self) -> "EmulatedNetwork":
         try:
@@ -110,7 +110,9 @@ class EmulatedNetwork(Mininet):
         with self._phase("namespaces"):
             self._create_namespaces()
         with ThreadPoolExecutor(1) as beside, self._phase("links"):
-            making_links = beside.submit(self.link_layer.build, self.underlay, self._namespaces)
+            making_links = beside.submit(
+                self.link_layer.build, self.underlay, self._namespaces, self.ledger.environment
+            )
             with self._phase("shortest routes"):
                 self.routes = Routes(self.underlay)
             making_links.result()
@@ -162,6 +164,10 @@ class EmulatedNetwork(Mininet):
         self.link_layer.configure(new)
         self._reroute()
 
+    def inside(self, node: str) -> AbstractContextManager[None]:
+        """Let the calling thread stand in a node's namespace, to open sockets there."""
+        return entered(self._namespaces[node].descriptor)
+
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         """What Mininet's prompt calls for `link r1 r2 down`."""
         self.set_link(src, dst, up=status == "up")
@@ -181,7 +187,7 @@ class EmulatedNetwork(Mininet):
         self.ledger.write()
 
     def _hide(self, router: str) -> None:
-        with entered(self._namespaces[router].descriptor):
+        with self.inside(router):
             done = subprocess.run(
                 ["nft", "-f", "-"], input=_ANONYMITY, text=True, capture_output=True, check=False
             )
@@ -223,7 +229,7 @@ class EmulatedNetwork(Mininet):
 
     def _switch(self, link: Link, up: bool) -> None:
         for node, neighbour in ((link.a, link.b), (link.b, link.a)):
-            with entered(self._namespaces[node].descriptor), Netlink() as netlink:
+            with self.inside(node), Netlink() as netlink:
                 netlink.set_up(socket.if_nametoindex(interface_name(node, neighbour)), up)
 
     def _reroute(self) -> None:
@@ -234,7 +240,7 @@ class EmulatedNetwork(Mininet):
     def _phase(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
-        used_mb = self._available_mb - available_mb()
+        used_mb = max(0.0, self._available_mb - available_mb())
         phase = Phase(name, time.perf_counter() - start, used_mb)
         self.phases.append(phase)
         self._on_phase(phase)

@@ -1,0 +1,32 @@
+"""`tdo doctor`: what this machine can do."""
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from testbed.doctor import Finding, can_emulate, examine
+
+
+def add_parser(commands: Any) -> None:
+    """Add `doctor` to the commands."""
+    parser = commands.add_parser("doctor", help="say what this machine can do, and what it lacks")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    findings = examine()
+    for finding in findings:
+        print(_line(finding))
+    good = can_emulate(findings)
+    print("\nEmulated runs are possible." if good else "\nEmulated runs are not possible yet.")
+    if options.json:
+        print(json.dumps({"can_emulate": good, "findings": [asdict(f) for f in findings]}))
+    return 0 if good else 1
+
+
+def _line(finding: Finding) -> str:
+    mark = "ok  " if finding.is_good else "MISS" if finding.is_needed else "note"
+    remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
+    return f"{mark}  {finding.name:20} {finding.found}{remedy}"

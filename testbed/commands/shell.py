@@ -1,0 +1,97 @@
+"""`tdo shell`: build a network and give Mininet's prompt."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from mininet.cli import CLI
+from mininet.log import lg, output
+
+from testbed.commands.privileges import require_root
+from testbed.emulation.network import EmulatedNetwork, Phase
+from testbed.errors import UsageError
+from topologies.errors import TestbedError
+from topologies.underlay_file import load_underlay
+
+_HINT = """
+Try `h1 ping h2`, `h1 traceroute -n h2`, `route h1 h2`, `r1 ip route`, `link r1 r2 down`, `help`.
+Leave with `exit`; the network goes with you.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add `shell` to the commands."""
+    parser = commands.add_parser("shell", help="build a network and walk around in it (root)")
+    parser.add_argument("file", type=Path, help="a topology file")
+    parser.add_argument(
+        "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave"
+    )
+    parser.add_argument("--links", choices=("netem", "delay-line"), help="how to make links")
+    parser.add_argument("--seed", type=int, default=0, help="seed of losses on links")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    require_root(f"shell {options.file}")
+    underlay = load_underlay(options.file)
+    commands = options.commands
+    if commands is None and not sys.stdin.isatty():
+        commands = sys.stdin.read().splitlines()
+    print(f"{len(underlay.routers)} routers, {len(underlay.hosts)} hosts", flush=True)
+    network = EmulatedNetwork(
+        underlay, links=options.links, seed=options.seed, on_phase=_print_phase
+    )
+    for handler in lg.handlers:
+        handler.setStream(sys.stdout)  # Mininet would write to standard error
+    with network:
+        print(_HINT if commands is None else "", flush=True)
+        Prompt(network, commands)
+    return 0
+
+
+class Prompt(CLI):  # type: ignore[misc]  # Mininet has no types
+    """Mininet's prompt, which also knows the true routes."""
+
+    def __init__(self, network: EmulatedNetwork, commands: list[str] | None) -> None:
+        """Run the commands, or ask a person for them when there are none."""
+        self._commands = commands
+        if commands is None:
+            super().__init__(network)
+            return
+        # Mininet passes what it can read on to the running command: nothing must come.
+        reading, writing = os.pipe()
+        with os.fdopen(reading) as silent_input, os.fdopen(writing, "w"):
+            super().__init__(network, stdin=silent_input)
+
+    def run(self) -> None:
+        """Work through the commands, or through what a person types."""
+        if self._commands is None:
+            super().run()
+            return
+        for command in self._commands:
+            print(f"{self.prompt}{command}", flush=True)
+            if self.onecmd(self.precmd(command)):
+                return
+
+    def onecmd(self, line: str) -> bool:
+        """Run one command; one that cannot be done says why, and the prompt goes on."""
+        try:
+            return bool(super().onecmd(line))
+        except TestbedError as error:
+            output(f"{error}\n")
+            return False
+
+    def do_route(self, line: str) -> None:
+        """Show the true route between two nodes: route h1 h9"""
+        nodes = line.split()
+        if len(nodes) != 2:
+            raise UsageError(f"route: expected two nodes, as in `route h1 h9`, found {line!r}")
+        address = self.mn.underlay.address
+        output("".join(f"{node:8} {address[node]}\n" for node in self.mn.routes.path(*nodes)))
+        output(f"one way {self.mn.routes.path_delay_us(*nodes) / 1000:.3f} ms\n")
+
+
+def _print_phase(phase: Phase) -> None:
+    print(f"  {phase.name:22} {phase.duration_s:7.2f} s {phase.used_mb:7.0f} MB", flush=True)

@@ -1,0 +1,37 @@
+"""Delays as people write them: a number with its unit, never without."""
+
+import math
+import re
+
+from topologies.errors import TopologyError
+
+US_PER_UNIT = {"us": 1, "ms": 1_000, "s": 1_000_000}
+# Routes add delays up to 134 s; no link of a terrestrial network comes near this.
+LARGEST_DELAY_US = 100_000_000
+
+_DELAY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+
+
+def parse_delay(text: str, what: str = "delay") -> int:
+    """The microseconds in a text such as 5ms, 300us or 0.5s; `what` names it in errors."""
+    match = _DELAY.fullmatch(text)
+    unit = match[2].lower().replace("µ", "u") if match else ""
+    if match is None or unit not in US_PER_UNIT:
+        wrote_no_unit = match is not None and not unit
+        found = f"{text!r} without a unit" if wrote_no_unit else repr(text)
+        example = f"{text.strip()}ms" if wrote_no_unit else "5ms"
+        raise TopologyError(
+            f"{what}: expected a number with its unit us, ms or s, found {found}; "
+            f"write for example {example}"
+        )
+    return whole_delay_us(float(match[1]) * US_PER_UNIT[unit], text, what)
+
+
+def whole_delay_us(delay_us: float, found: object, what: str = "delay") -> int:
+    """The delay rounded to whole microseconds, once it is one that a link can have."""
+    if not (math.isfinite(delay_us) and 0 <= delay_us <= LARGEST_DELAY_US):
+        raise TopologyError(
+            f"{what}: expected 0 or more, and at most {LARGEST_DELAY_US // 1_000_000} s, "
+            f"found {found}; correct the delay"
+        )
+    return round(delay_us)

@@ -1,0 +1,121 @@
+"""Waxman networks as BRITE grows them (Medina et al., BRITE, 2001; Waxman, JSAC 6(9), 1988).
+
+Routers are placed at random on a plane and join one after another. A newcomer draws earlier
+routers until it has its links, and takes a drawn router at distance d with probability
+
+    P(d) = link_share * exp(-d / (distance_scale * L))
+
+where L is the diagonal of the plane. Waxman and BRITE write alpha for `link_share` and beta
+for `distance_scale`; NetworkX has the two letters the other way round, so we use neither.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topologies.parameters import check_parameter, check_seed
+from topologies.plane import Places, distances, place_apart
+from topologies.underlay import Link, Router, Underlay
+
+PLANE_KM = 1000
+# BRITE takes a link's length for kilometres that a signal crosses at the speed of light.
+_KM_PER_US = 0.299792458
+
+
+def generate_waxman(
+    routers: int = 1640,
+    links_per_router: int = 2,
+    *,
+    seed: int,
+    link_share: float = 0.15,
+    distance_scale: float = 0.2,
+) -> Underlay:
+    """A Waxman network with `links_per_router` links for each router, from one seed.
+
+    `link_share` is for the record only: a newcomer goes on drawing until it has its links, so
+    a smaller share would cost more draws and give the same networks.
+
+    In the smallest networks one of the first routers may already be linked to nearly all
+    others; it then makes fewer links of its own, as in BRITE.
+    """
+    _check_parameters(routers, links_per_router, link_share, distance_scale)
+    check_seed(seed)
+    rng = np.random.default_rng(seed)
+    places = place_apart(rng, routers, PLANE_KM)
+    reach_km = distance_scale * PLANE_KM * math.sqrt(2)
+    ends = _grow_links(rng, places, links_per_router, reach_km)
+    return Underlay(
+        tuple(Router(f"r{i + 1}", float(x), float(y)) for i, (x, y) in enumerate(places)),
+        tuple(_make_links(places, ends)),
+        source={
+            "generator": "waxman",
+            "routers": routers,
+            "links_per_router": links_per_router,
+            "link_share": link_share,
+            "distance_scale": distance_scale,
+            "seed": seed,
+        },
+    )
+
+
+def _check_parameters(
+    routers: int, links_per_router: int, link_share: float, distance_scale: float
+) -> None:
+    check_parameter("links_per_router", links_per_router, "1 or more", links_per_router >= 1)
+    expected = f"more routers than links_per_router, which is {links_per_router}"
+    check_parameter("routers", routers, expected, routers > links_per_router)
+    expected = f"at most {PLANE_KM**2}, one on each square kilometre"
+    check_parameter("routers", routers, expected, routers <= PLANE_KM**2)
+    check_parameter("link_share", link_share, "above 0, up to 1", 0 < link_share <= 1)
+    check_parameter("distance_scale", distance_scale, "above 0", 0 < distance_scale < math.inf)
+
+
+def _grow_links(
+    rng: np.random.Generator, places: Places, links_per_router: int, reach_km: float
+) -> list[tuple[int, int]]:
+    """The two ends of every link, in the order in which links are made."""
+    everyone = np.arange(len(places))
+    ends: list[tuple[int, int]] = []
+    for maker in range(links_per_router, len(places)):
+        chosen = _choose_near(rng, places, maker, everyone[:maker], links_per_router, reach_km)
+        ends += [(maker, other) for other in chosen]
+    # The first routers had no one to join; they make their links when all others are there.
+    for maker in range(links_per_router):
+        linked = [newcomer for newcomer, other in ends if other == maker]
+        others = np.setdiff1d(everyone[links_per_router:], linked)
+        chosen = _choose_near(rng, places, maker, others, links_per_router, reach_km)
+        ends += [(maker, other) for other in chosen]
+    return ends
+
+
+def _choose_near(
+    rng: np.random.Generator,
+    places: Places,
+    maker: int,
+    others: NDArray[np.int64],
+    count: int,
+    reach_km: float,
+) -> list[int]:
+    """So many of the other routers, near ones more likely; all of them if there are fewer.
+
+    To draw uniformly and accept with probability P is to draw with weights P, and those who
+    come first after waiting at rates P are such a draw without repetition (Efraimidis and
+    Spirakis, 2006). Logarithms keep the far ones apart, whose rates are next to nothing.
+    """
+    waiting = np.log(rng.standard_exponential(len(others)))
+    waiting += distances(places[maker], places[others]) / reach_km
+    if len(others) > count:
+        first = np.argpartition(waiting, count)[:count]
+        others, waiting = others[first], waiting[first]
+    return [int(other) for other in others[np.argsort(waiting)]]
+
+
+def _make_links(places: Places, ends: list[tuple[int, int]]) -> list[Link]:
+    """The links with the delay of light over their length, at least a microsecond."""
+    makers, others = np.array(ends).T
+    lengths_km = distances(places[makers], places[others])
+    return [
+        Link.symmetric(f"r{maker + 1}", f"r{other + 1}", max(1, round(length_km / _KM_PER_US)))
+        for (maker, other), length_km in zip(ends, lengths_km.tolist(), strict=True)
+    ]
