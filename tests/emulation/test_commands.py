@@ -1,4 +1,4 @@
-"""The commands that need a machine: `shell`, `doctor`, and what they say when it lacks something."""
+"""Commands that need a machine: `shell`, `doctor`, and what they say when it lacks something."""
 
 import json
 import subprocess
