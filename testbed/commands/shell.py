@@ -13,7 +13,7 @@ from testbed.commands.privileges import require_root
 from testbed.emulation.network import EmulatedNetwork, Phase
 from testbed.errors import UsageError
 from topologies.errors import TestbedError
-from topologies.underlay_file import load_underlay
+from topologies.importers import load_topology
 
 _HINT = """
 Try `h1 ping h2`, `h1 traceroute -n h2`, `route h1 h2`, `r1 ip route`, `link r1 r2 down`, `help`.
@@ -24,7 +24,7 @@ Leave with `exit`; the network goes with you.
 def add_parser(commands: Any) -> None:
     """Add `shell` to the commands."""
     parser = commands.add_parser("shell", help="build a network and walk around in it (root)")
-    parser.add_argument("file", type=Path, help="a topology file")
+    parser.add_argument("file", type=Path, help="a topology file of ours or of any known format")
     parser.add_argument(
         "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave"
     )
@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     require_root(f"shell {options.file}")
-    underlay = load_underlay(options.file)
+    underlay = load_topology(options.file)
     commands = options.commands
     if commands is None and not sys.stdin.isatty():
         commands = sys.stdin.read().splitlines()

@@ -13,11 +13,11 @@ from topologies.delays import parse_delay
 from topologies.domain_sizes import PAPER_SIZES, DomainSizes, choose_domain_sizes
 from topologies.errors import TopologyError
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
-from topologies.importers import FORMATS, import_topology
+from topologies.importers import FORMATS, import_topology, load_topology
 from topologies.statistics import Distribution, UnderlayStatistics, describe
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
-from topologies.underlay_file import load_underlay, save_underlay
+from topologies.underlay_file import save_underlay
 from topologies.waxman import generate_waxman
 
 _DOMAIN_SIZES = {
@@ -163,7 +163,7 @@ def _run_import(options: argparse.Namespace) -> int:
 
 
 def _run_show(options: argparse.Namespace) -> int:
-    underlay = _load(options.file)
+    underlay = load_topology(options.file)
     if options.picture is not None:
         _draw(underlay, options.picture)
     statistics = describe(underlay)
@@ -181,17 +181,6 @@ def _draw(underlay: Underlay, path: Path) -> None:
 
     with _writing(path):
         draw(underlay, path)
-
-
-def _load(path: Path) -> Underlay:
-    """The underlay in a file of ours, or of any kind that can be imported."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-    except OSError:
-        start = b""  # the importer says what is wrong with the file
-    is_ours = path.suffix.lower() == ".json" or start.startswith(b"{")
-    return load_underlay(path) if is_ours else import_topology(path)
 
 
 def _finish(underlay: Underlay, options: argparse.Namespace) -> int:

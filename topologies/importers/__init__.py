@@ -1,5 +1,5 @@
 """Importers: topologies in the files of other tools become underlays."""
 
-from topologies.importers.formats import FORMATS, import_topology
+from topologies.importers.formats import FORMATS, import_topology, load_topology
 
-__all__ = ["FORMATS", "import_topology"]
+__all__ = ["FORMATS", "import_topology", "load_topology"]

@@ -17,6 +17,7 @@ from topologies.importers.rocketfuel import read_cch, read_latencies, read_weigh
 from topologies.importers.source_file import SourceFile, read_source
 from topologies.parameters import check_parameter
 from topologies.underlay import Underlay
+from topologies.underlay_file import load_underlay
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,17 @@ def import_topology(
     source = read_source(path)
     options = ImportOptions(default_delay_us, delay_us_per_unit)
     return FORMATS[format or detect_format(source)].read(source, options)
+
+
+def load_topology(path: Path) -> Underlay:
+    """The underlay in a file of ours, or of any kind that can be imported."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError:
+        start = b""  # the importer says what is wrong with the file
+    is_ours = path.suffix.lower() == ".json" or start.startswith(b"{")
+    return load_underlay(path) if is_ours else import_topology(path)
 
 
 def detect_format(source: SourceFile) -> str:

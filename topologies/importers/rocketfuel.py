@@ -1,13 +1,12 @@
 """Rocketfuel's maps of Internet providers (Spring et al., SIGCOMM 2002).
 
-A `.cch` file has the routers and who is next to whom, and no delays:
+A `.cch` file has a line for each router and no delays: its number, its place after `@`, how
+many neighbours it has in brackets, and after `->` their numbers, in `<>` when they belong to
+the provider and in `{}` with a minus sign when they do not. Lines that start with a minus
+sign are about routers outside the provider. Those are left out.
 
-    uid @location [+] [bb] (neighbours) [&external] -> <uid> ... {-euid} ... =name[!] rN
-    -euid =address rN
-
-What lies outside the provider (negative uids, in braces where they are neighbours) is left
-out. An `.intra` file has lines `from to value` between named routers: latencies in
-milliseconds, or inferred weights, which have no unit.
+An `.intra` file has lines `from to value` between named routers: latencies in milliseconds,
+or inferred weights, which have no unit.
 """
 
 import re
