@@ -5,22 +5,39 @@ process of ours carries the packets (see `delay_line`).
 """
 
 import json
-import math
 import os
+import socket
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import Any
+from zlib import crc32
 
 from testbed.emulation.namespaces import Namespace, create_namespaces, entered
-from testbed.emulation.netlink import Netlink
+from testbed.emulation.netlink import Netem, NetemState, Netlink, without_offload
 from testbed.errors import EmulationError
 from topologies.addresses import interface_name
 from topologies.underlay import Channel, Link, Underlay
 
-_FULL_PACKET_BITS = 1500 * 8
+_LOOPBACK = 1
+_CERTAIN = 0xFFFFFFFF
 _UNLIMITED_PACKETS = 1_000_000
+_MISSES = {
+    None: (
+        "links: expected netem in the kernel or tun devices, found neither; load one with "
+        "`sudo modprobe tun`, then see `tdo doctor`"
+    ),
+    "netem": (
+        "links: expected netem in the kernel, found none; load it with `sudo modprobe sch_netem`, "
+        "or use delay-line links"
+    ),
+    "delay-line": (
+        "links: expected tun devices for delay-line links, found none; load them with "
+        "`sudo modprobe tun`, or use netem links"
+    ),
+}
 
 
 class Links(ABC):
@@ -54,32 +71,27 @@ class Links(ABC):
 
 def has_netem() -> bool:
     """Whether this kernel can delay packets itself, found out by letting it try."""
-    namespaces = create_namespaces(1)
-    namespace = next(namespaces)
-    attempt = subprocess.run(
-        ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"],
-        capture_output=True,
-        check=False,
-    )
-    namespaces.close()
-    namespace.close()
-    return attempt.returncode == 0
+    with closing(create_namespaces(1)) as namespaces:
+        namespace = next(namespaces)
+        try:
+            with Netlink() as netlink:
+                netlink.set_netem(_LOOPBACK, Netem(delay_ns=1_000_000, loss=0, limit=1))
+        except OSError:
+            return False
+        finally:
+            namespace.close()
+    return True
 
 
 def choose_links(kind: str | None, seed: int) -> Links:
     """The links of the kind asked for, or netem where the kernel has it; `seed` is for losses."""
-    if kind is None:
-        kind = NetemLinks.kind if has_netem() else DelayLineLinks.kind
-    if kind == NetemLinks.kind:
-        return NetemLinks()
-    if kind != DelayLineLinks.kind:
+    if kind not in (None, NetemLinks.kind, DelayLineLinks.kind):
         raise EmulationError(f"links: expected netem or delay-line, found {kind!r}")
-    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        raise EmulationError(
-            "links: expected netem in the kernel or tun devices, found neither; load one with "
-            "`sudo modprobe tun`, then see `tdo doctor`"
-        )
-    return DelayLineLinks(seed)
+    if kind != DelayLineLinks.kind and has_netem():
+        return NetemLinks(seed)
+    if kind != NetemLinks.kind and os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return DelayLineLinks(seed)
+    raise EmulationError(_MISSES[kind])
 
 
 class DelayLineLinks(Links):
@@ -148,34 +160,58 @@ class NetemLinks(Links):
 
     kind = "netem"
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._underlay: Underlay
         self._namespaces: Mapping[str, Namespace] = {}
 
     def build(
         self, underlay: Underlay, namespaces: Mapping[str, Namespace], _env: Mapping[str, str]
     ) -> None:
-        """Lay all cables, then shape the traffic at every end."""
-        self._namespaces = namespaces
-        shapes: dict[str, dict[str, Channel]] = {name: {} for name in namespaces}
+        """Lay all cables, switch them on, then shape the traffic at every end.
+
+        In this order the kernel lets packets into a cable at once; a shaped cable that is
+        switched on later drops them for a moment.
+        """
+        self._underlay, self._namespaces = underlay, namespaces
+        channels: dict[str, dict[str, Channel]] = {name: {} for name in namespaces}
         for number, link in enumerate(underlay.links):
             self._lay_cable(number, link)
-            shapes[link.a][interface_name(link.a, link.b)] = link.ab
-            shapes[link.b][interface_name(link.b, link.a)] = link.ba
-        for node, channels in shapes.items():
-            self._shape(node, channels)
+            channels[link.a][interface_name(link.a, link.b)] = link.ab
+            channels[link.b][interface_name(link.b, link.a)] = link.ba
+        for node, ends in channels.items():
+            self._switch_on(node, ends)
+        for node, ends in channels.items():
+            self._shape(node, ends)
 
     def configure(self, link: Link) -> None:
-        """Replace the shaping at both ends of a link."""
+        """Change the shaping at both ends of a link."""
         self._shape(link.a, {interface_name(link.a, link.b): link.ab})
         self._shape(link.b, {interface_name(link.b, link.a): link.ba})
 
     def counts(self) -> dict[str, Any]:
-        """Sums over the kernel's counters at all link ends."""
-        shown = [q for node in self._namespaces for q in self._read_back(node, statistics=True)]
+        """Sums over the kernel's counters at all link ends.
+
+        What the second queue of an end drops did not fit, and the first counts it once more;
+        so the rest of what the first one drops was lost by chance.
+        """
+        forwarded: dict[str, int] = {}
+        dropped = overflowed = 0
+        for node in self._namespaces:
+            for device, state in self._states(node):
+                if state.is_first:
+                    forwarded[device] = state.forwarded
+                    dropped += state.dropped
+                else:
+                    overflowed += state.dropped
         return {
-            "forwarded": sum(qdisc["packets"] for qdisc in shown),
-            "lost": sum(qdisc["drops"] for qdisc in shown),
-            "overflowed": sum(qdisc["overlimits"] for qdisc in shown),
+            "forwarded": sum(forwarded.values()),
+            "lost": dropped - overflowed,
+            "overflowed": overflowed,
+            "by_link": {
+                link.name: [forwarded[link.name], forwarded[interface_name(link.b, link.a)]]
+                for link in self._underlay.links
+            },
         }
 
     def close(self) -> None:
@@ -187,31 +223,36 @@ class NetemLinks(Links):
         with entered(self._namespaces[link.a].descriptor), Netlink() as netlink:
             netlink.create_veth(link.name, interface_name(link.b, link.a), far_end, mac)
 
+    def _switch_on(self, node: str, devices: Iterable[str]) -> None:
+        with entered(self._namespaces[node].descriptor), Netlink() as netlink:
+            for device in devices:
+                without_offload(device)
+                netlink.set_up(socket.if_nametoindex(device), True)
+
     def _shape(self, node: str, channels: Mapping[str, Channel]) -> None:
-        lines = [
-            f"qdisc replace dev {device} root netem {_netem_arguments(channel)}"
-            for device, channel in channels.items()
-        ]
-        self._tc(node, ["-batch", "-"], "\n".join(lines))
-        delays = {q["dev"]: q["options"] for q in self._read_back(node)}
+        with entered(self._namespaces[node].descriptor), Netlink() as netlink:
+            for device, channel in channels.items():
+                seed = crc32(f"{self._seed}/{device}".encode())
+                netlink.set_netem(socket.if_nametoindex(device), *_netem_queues(channel), seed)
+        self._check(node, channels)
+
+    def _check(self, node: str, channels: Mapping[str, Channel]) -> None:
+        """Compare what the kernel says it does with what it was told."""
+        found: dict[str, list[Netem | None]] = {device: [None, None] for device in channels}
+        for device, state in self._states(node):
+            if device in found:
+                found[device][0 if state.is_first else 1] = state.settings
         for device, channel in channels.items():
-            _check_netem(node, device, channel, delays.get(device, {}))
+            expected = list(_netem_queues(channel))
+            if found[device] != expected:
+                raise EmulationError(f"{device}: expected {expected}, found {found[device]}")
 
-    def _read_back(self, node: str, statistics: bool = False) -> list[dict[str, Any]]:
-        arguments = ["-s"] if statistics else []
-        shown = json.loads(self._tc(node, [*arguments, "-j", "qdisc", "show"]))
-        return [qdisc for qdisc in shown if qdisc["kind"] == "netem"]
-
-    def _tc(self, node: str, arguments: list[str], script: str = "") -> str:
-        with entered(self._namespaces[node].descriptor):
-            done = subprocess.run(
-                ["tc", *arguments], input=script, capture_output=True, text=True, check=False
-            )
-        if done.returncode != 0:
-            raise EmulationError(
-                f"{node}: tc {' '.join(arguments)} exited {done.returncode}: {done.stderr.strip()}"
-            )
-        return done.stdout
+    def _states(self, node: str) -> list[tuple[str, NetemState]]:
+        """The queues of a node with the names of their devices."""
+        with entered(self._namespaces[node].descriptor), Netlink() as netlink:
+            return [
+                (socket.if_indextoname(state.interface), state) for state in netlink.netem_states()
+            ]
 
 
 def _line_description(
@@ -233,21 +274,15 @@ def _line_settings(channel: Channel) -> dict[str, Any]:
     }
 
 
-def _netem_arguments(channel: Channel) -> str:
-    """A channel in netem's words; its limit counts packets under way as well as waiting ones."""
-    limit = _UNLIMITED_PACKETS
-    rate = ""
-    if channel.rate_mbit is not None:
-        under_way = channel.rate_mbit * channel.delay_us / _FULL_PACKET_BITS
-        limit = channel.queue_packets + math.ceil(under_way)
-        rate = f" rate {channel.rate_mbit * 1e6:.0f}bit"
-    return f"delay {channel.delay_us}us loss {channel.loss_percent}% limit {limit}{rate}"
+def _netem_queues(channel: Channel) -> tuple[Netem, Netem | None]:
+    """A channel in netem's words: a queue for loss and delay, and one for rate and overflow.
 
-
-def _check_netem(node: str, device: str, channel: Channel, options: dict[str, Any]) -> None:
-    """Compare what the kernel says it does with what it was told: a lost unit is a lost delay."""
-    found_us = options.get("delay", {}).get("delay", 0) * 1e6
-    if abs(found_us - channel.delay_us) > 1:
-        raise EmulationError(
-            f"{node}, {device}: expected a delay of {channel.delay_us} us, found {found_us:.0f} us"
-        )
+    One could do all, but its limit would count packets under way, too. In the second there
+    are only those that wait, and the one that is being sent.
+    """
+    loss = round(channel.loss_percent / 100 * _CERTAIN)
+    delay = Netem(channel.delay_us * 1000, loss, _UNLIMITED_PACKETS)
+    if channel.rate_mbit is None:
+        return delay, None
+    bytes_per_s = round(channel.rate_mbit * 1e6 / 8)
+    return delay, Netem(0, 0, channel.queue_packets + 1, bytes_per_s)

@@ -1,0 +1,230 @@
+"""An agent: a protocol with what it needs to talk to others, and still without I/O.
+
+Both runtimes drive this class, so encoding, the reliable hop, delay measurement and the
+treatment of bad datagrams are the same on sockets and in the simulator.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.codec import U32, WANTS_ACK, DecodeError, Header, decode, encode, message
+from agents.protocol import (
+    CancelTimer,
+    Delay,
+    Deliver,
+    Effects,
+    MeasureDelay,
+    PeerId,
+    ProbeRoute,
+    Protocol,
+    Record,
+    Send,
+    SetTimer,
+)
+from agents.reliable import Outbox, ReplayWindow, is_hopeless
+from agents.route import Route
+
+_SAMPLE_TIMEOUT_US = 2_000_000
+_MESSAGE_ID_TICK_US = 10
+
+
+@message(1)
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """The sender of this has the message with that id."""
+
+    message_id: U32
+
+
+@message(2)
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Please answer at once."""
+
+    token: U32
+
+
+@message(3)
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """The answer to a ping."""
+
+    token: U32
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Put a datagram on the network."""
+
+    to: PeerId
+    datagram: bytes
+
+
+Action = Transmit | SetTimer | CancelTimer | ProbeRoute | Deliver | Record
+Actions = list[Action]
+
+
+@dataclass(slots=True)
+class _Measurement:
+    """Round trips to a peer, one after another."""
+
+    wanted: int
+    token: int
+    sent_us: int
+    samples_us: list[int]
+
+
+class Agent:
+    """A protocol at an address, in one run."""
+
+    def __init__(self, address: PeerId, run_id: int, protocol: Protocol) -> None:
+        self.address = address
+        self.counts: Counter[str] = Counter()
+        self._run_id = run_id
+        self._protocol = protocol
+        self._next_message_id = 0
+        self._outbox = Outbox()
+        self._windows: dict[PeerId, ReplayWindow] = {}
+        self._measurements: dict[PeerId, _Measurement] = {}
+
+    def start(self, now_us: int) -> Actions:
+        """Bring the protocol up."""
+        # An agent that restarts must not use the ids of its former life again.
+        self._next_message_id = now_us // _MESSAGE_ID_TICK_US
+        return self._carry_out(now_us, self._protocol.on_start(now_us))
+
+    def on_datagram(self, now_us: int, source: PeerId, datagram: bytes) -> Actions:
+        """Take in what came from the network, whatever it is."""
+        try:
+            header, content = decode(datagram)
+        except DecodeError:
+            self.counts["malformed"] += 1
+            return []
+        wrong = self._find_wrong(header, source)
+        if wrong:
+            self.counts[wrong] += 1
+            return []
+        self.counts["received"] += 1
+        if isinstance(content, Acknowledgement):
+            self._outbox.acknowledge(now_us, source, content.message_id)
+            return [CancelTimer(("resend", content.message_id))]
+        actions: Actions = []
+        if header.flags & WANTS_ACK:
+            actions.append(self._transmit(now_us, source, Acknowledgement(header.message_id))[1])
+        if not self._window(source).is_new(header.message_id):
+            self.counts["repeated"] += 1
+            return actions
+        return actions + self._take(now_us, source, content)
+
+    def on_timer(self, now_us: int, name: Hashable) -> Actions:
+        """Go on with what waited for a timer."""
+        match name:
+            case ("resend", int(message_id)):
+                return self._resend(now_us, message_id)
+            case ("sample", int(target)):
+                return self._next_sample(now_us, target)
+        return self._carry_out(now_us, self._protocol.on_timer(now_us, name))
+
+    def on_route(self, now_us: int, route: Route) -> Actions:
+        """Hand a probed route to the protocol."""
+        return self._carry_out(now_us, self._protocol.on_probe_result(now_us, route))
+
+    def _find_wrong(self, header: Header, source: PeerId) -> str:
+        """What is wrong with a well-formed datagram, or nothing."""
+        if header.run_id != self._run_id:
+            return "of_another_run"
+        if header.receiver != self.address:
+            return "misaddressed"
+        if header.sender != source or source == self.address:
+            return "impostor"
+        return ""
+
+    def _window(self, sender: PeerId) -> ReplayWindow:
+        window = self._windows.get(sender)
+        if window is None:
+            window = self._windows[sender] = ReplayWindow()
+        return window
+
+    def _take(self, now_us: int, sender: PeerId, content: Any) -> Actions:
+        if isinstance(content, Ping):
+            return [self._transmit(now_us, sender, Pong(content.token))[1]]
+        if isinstance(content, Pong):
+            return self._take_pong(now_us, sender, content.token)
+        return self._carry_out(now_us, self._protocol.on_message(now_us, sender, content))
+
+    def _carry_out(self, now_us: int, effects: Effects) -> Actions:
+        """Turn what a protocol wants into what a runtime can do."""
+        actions: Actions = []
+        for effect in effects:
+            match effect:
+                case Send(to, content, reliable):
+                    actions += self._send(now_us, to, content, reliable)
+                case MeasureDelay(target, samples):
+                    actions += self._measure(now_us, target, samples)
+                case _:
+                    actions.append(effect)
+        return actions
+
+    def _send(self, now_us: int, to: PeerId, content: Any, reliable: bool) -> Sequence[Action]:
+        if to == self.address:
+            raise ValueError(f"{type(content).__name__}: a protocol sent a message to itself")
+        message_id, transmit = self._transmit(now_us, to, content, WANTS_ACK if reliable else 0)
+        if not reliable:
+            return (transmit,)
+        timeout_us = self._outbox.add(now_us, message_id, to, content, transmit.datagram)
+        return transmit, SetTimer(("resend", message_id), timeout_us)
+
+    def _transmit(
+        self, now_us: int, to: PeerId, content: Any, flags: int = 0
+    ) -> tuple[int, Transmit]:
+        message_id = self._next_message_id
+        self._next_message_id = message_id + 1 & 0xFFFFFFFF
+        self.counts["sent"] += 1
+        datagram = encode(content, flags, self._run_id, self.address, to, message_id, now_us)
+        return message_id, Transmit(to, datagram)
+
+    def _resend(self, now_us: int, message_id: int) -> Actions:
+        waiting = self._outbox.expire(message_id)
+        if waiting is None:
+            return []
+        if not is_hopeless(waiting):
+            self.counts["resent"] += 1
+            resend = SetTimer(("resend", message_id), waiting.timeout_us)
+            return [Transmit(waiting.to, waiting.datagram), resend]
+        self._outbox.give_up(message_id)
+        self.counts["given_up"] += 1
+        effects = self._protocol.on_give_up(now_us, waiting.to, waiting.message)
+        return self._carry_out(now_us, effects)
+
+    def _measure(self, now_us: int, target: PeerId, samples: int) -> Actions:
+        """Start a measurement; one to the same peer that is under way answers for both."""
+        if target in self._measurements:
+            return []
+        self._measurements[target] = _Measurement(samples, 0, now_us, [])
+        return self._ping(now_us, target)
+
+    def _ping(self, now_us: int, target: PeerId) -> Actions:
+        measurement = self._measurements[target]
+        measurement.token, measurement.sent_us = self._next_message_id, now_us
+        _, transmit = self._transmit(now_us, target, Ping(measurement.token))
+        return [transmit, SetTimer(("sample", target), _SAMPLE_TIMEOUT_US)]
+
+    def _take_pong(self, now_us: int, sender: PeerId, token: int) -> Actions:
+        measurement = self._measurements.get(sender)
+        if measurement is None or measurement.token != token:
+            return []
+        measurement.samples_us.append(now_us - measurement.sent_us)
+        return self._next_sample(now_us, sender)
+
+    def _next_sample(self, now_us: int, target: PeerId) -> Actions:
+        """Ping once more, or report if that was the last time."""
+        measurement = self._measurements[target]
+        measurement.wanted -= 1
+        if measurement.wanted > 0:
+            return self._ping(now_us, target)
+        del self._measurements[target]
+        delay = Delay(target, tuple(measurement.samples_us))
+        effects = self._protocol.on_delay(now_us, delay)
+        return [CancelTimer(("sample", target)), *self._carry_out(now_us, effects)]

@@ -1,0 +1,325 @@
+"""Messages as bytes: one fixed header for all, one compact body for each kind.
+
+The header has the same layout in every datagram, big-endian, so that an analyser reads it
+from a capture with array operations:
+
+    offset  bytes  field
+         0      2  magic, 0x5444 ("TD")
+         2      1  version
+         3      1  kind of message
+         4      1  flags: 1 an acknowledgement is wanted
+         5      1  hop count of the event, 0 where it is sent for the first time
+         6      2  length of the body
+         8      4  run id
+        12      4  sender, its IPv4 address
+        16      4  receiver, its IPv4 address
+        20      4  message id, counted by the sender
+        24      8  event id, 0 if the message belongs to no event
+        32      8  send time, microseconds
+
+A message is a frozen dataclass marked with `@message(kind)`; its body follows from the types of
+its fields. Fields named `event_id` and `hop_count` travel in the header. One datagram is one
+packet on every link, hence the size limit.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+MAGIC, VERSION = 0x5444, 1
+WANTS_ACK = 1
+HEADER = struct.Struct(">HBBBBHIIIIQQ")
+MAX_DATAGRAM_BYTES = 1_472  # what fits into one Ethernet packet
+
+U8 = Annotated[int, "B"]
+U16 = Annotated[int, "H"]
+U32 = Annotated[int, "I"]
+U64 = Annotated[int, "Q"]
+I64 = Annotated[int, "q"]
+F64 = Annotated[float, "d"]
+Peer = U32
+
+_IN_HEADER = {"event_id": 0, "hop_count": 0}
+_Class = TypeVar("_Class", bound=type)
+
+
+class DecodeError(Exception):
+    """A datagram that is not one of our messages: its sender's fault, counted and dropped."""
+
+
+class Header(NamedTuple):
+    """What every datagram says about itself."""
+
+    kind: int
+    flags: int
+    hop_count: int
+    run_id: int
+    sender: int
+    receiver: int
+    message_id: int
+    event_id: int
+    sent_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Coder:
+    """How values of one type become bytes, and how to get them back from an offset."""
+
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes, int], tuple[Any, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of message: its class, its body, and which fields travel in the header."""
+
+    number: int
+    message: type
+    body: _Coder
+    has_event: bool
+
+
+_kinds: dict[int, _Kind] = {}
+_kind_of: dict[type, _Kind] = {}
+
+
+def message(kind: int) -> Callable[[_Class], _Class]:
+    """Mark a frozen dataclass as the message with this number, from 1 to 255."""
+
+    def register(cls: _Class) -> _Class:
+        if kind in _kinds or not 1 <= kind <= 255:
+            raise ValueError(f"{cls.__name__}: expected a free kind from 1 to 255, found {kind}")
+        has_event = any(field.name in _IN_HEADER for field in fields(cls))
+        _kinds[kind] = _kind_of[cls] = _Kind(kind, cls, _record_coder(cls), has_event)
+        return cls
+
+    return register
+
+
+def encode(
+    content: Any, flags: int, run_id: int, sender: int, receiver: int, message_id: int, sent_us: int
+) -> bytes:
+    """The datagram that carries a message."""
+    kind = _kind_of[type(content)]
+    body = kind.body.encode(content)
+    size = HEADER.size + len(body)
+    if size > MAX_DATAGRAM_BYTES:
+        raise ValueError(
+            f"{type(content).__name__}: expected at most {MAX_DATAGRAM_BYTES} bytes, found {size}"
+        )
+    event_id = hop_count = 0
+    if kind.has_event:
+        event_id, hop_count = getattr(content, "event_id", 0), getattr(content, "hop_count", 0)
+    return (
+        HEADER.pack(
+            MAGIC, VERSION, kind.number, flags, hop_count, len(body),
+            run_id, sender, receiver, message_id, event_id, sent_us,
+        )
+        + body
+    )  # fmt: skip
+
+
+def decode(datagram: bytes) -> tuple[Header, Any]:
+    """The header and the message of a datagram."""
+    if not HEADER.size <= len(datagram) <= MAX_DATAGRAM_BYTES:
+        raise DecodeError(f"{len(datagram)} bytes")
+    magic, version, number, flags, hop_count, length, *rest = HEADER.unpack_from(datagram)
+    if magic != MAGIC or version != VERSION or length != len(datagram) - HEADER.size:
+        raise DecodeError("header")
+    kind = _kinds.get(number)
+    if kind is None:
+        raise DecodeError(f"kind {number}")
+    header = Header(number, flags, hop_count, *rest)
+    try:
+        values, end = kind.body.decode(datagram, HEADER.size)
+    except (struct.error, UnicodeDecodeError, ValueError) as error:
+        raise DecodeError(f"{kind.message.__name__}: {error}") from error
+    if end != len(datagram):
+        raise DecodeError(f"{kind.message.__name__}: {len(datagram) - end} bytes too many")
+    if kind.has_event:
+        values = _with_header_fields(kind.message, values, header)
+    return header, kind.message(*values)
+
+
+def _with_header_fields(cls: type, values: tuple[Any, ...], header: Header) -> list[Any]:
+    rest = iter(values)
+    return [getattr(header, f.name) if f.name in _IN_HEADER else next(rest) for f in fields(cls)]
+
+
+def _record_coder(cls: type) -> _Coder:
+    """The coder of a dataclass: its fields in order, neighbours of fixed size in one go.
+
+    It decodes to the tuple of field values, which its user turns into the class.
+    """
+    hints = get_type_hints(cls, include_extras=True)
+    named = [(f.name, hints[f.name]) for f in fields(cls) if f.name not in _IN_HEADER]
+    steps: list[tuple[Callable[[Any], bytes], Callable[[bytes, int], tuple[Any, int]]]] = []
+    while named:
+        fixed = 0
+        while fixed < len(named) and _fixed_format(named[fixed][1]):
+            fixed += 1
+        if fixed:
+            steps.append(_fixed_step(named[:fixed]))
+            named = named[fixed:]
+        else:
+            steps.append(_variable_step(*named.pop(0)))
+    return _chain(steps)
+
+
+def _chain(
+    steps: list[tuple[Callable[[Any], bytes], Callable[[bytes, int], tuple[Any, int]]]],
+) -> _Coder:
+    if len(steps) == 1:
+        return _Coder(*steps[0])
+
+    def encode_all(record: Any) -> bytes:
+        return b"".join([encode_step(record) for encode_step, _ in steps])
+
+    def decode_all(data: bytes, offset: int) -> tuple[Any, int]:
+        values: list[Any] = []
+        for _, decode_step in steps:
+            part, offset = decode_step(data, offset)
+            values += part
+        return values, offset
+
+    return _Coder(encode_all, decode_all)
+
+
+def _fixed_format(hint: Any) -> str:
+    """The struct letter of a type of fixed size, or nothing."""
+    if hint is bool:
+        return "?"
+    if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], str):
+        return str(get_args(hint)[1])
+    return ""
+
+
+def _fixed_step(
+    named: list[tuple[str, Any]],
+) -> tuple[Callable[[Any], bytes], Callable[[bytes, int], tuple[Any, int]]]:
+    layout = struct.Struct(">" + "".join(_fixed_format(hint) for _, hint in named))
+    read = attrgetter(*(name for name, _ in named))
+    pack, unpack_from, size = layout.pack, layout.unpack_from, layout.size
+    is_single = len(named) == 1
+
+    def encode_fields(record: Any) -> bytes:
+        return pack(read(record)) if is_single else pack(*read(record))
+
+    def decode_fields(data: bytes, offset: int) -> tuple[Any, int]:
+        return unpack_from(data, offset), offset + size
+
+    return encode_fields, decode_fields
+
+
+def _variable_step(
+    name: str, hint: Any
+) -> tuple[Callable[[Any], bytes], Callable[[bytes, int], tuple[Any, int]]]:
+    coder, read = _coder(hint), attrgetter(name)
+
+    def decode_field(data: bytes, offset: int) -> tuple[Any, int]:
+        value, offset = coder.decode(data, offset)
+        return (value,), offset
+
+    return lambda record: coder.encode(read(record)), decode_field
+
+
+def _coder(hint: Any) -> _Coder:
+    """The coder of a value of any type that a message may have."""
+    letter = _fixed_format(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if letter:
+        return _fixed_coder(letter)
+    if hint is bytes:
+        return _bytes_coder()
+    if hint is str:
+        return _text_coder()
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return _sequence_coder(arguments[0])
+    if origin in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
+        return _optional_coder(_coder(arguments[0]))
+    if is_dataclass(hint) and isinstance(hint, type):
+        body = _record_coder(hint)
+        return _Coder(body.encode, lambda data, at: _build(hint, *body.decode(data, at)))
+    raise TypeError(
+        f"messages cannot carry {hint}: use U8 to U64, I64, F64, bool, str, bytes, tuples"
+    )
+
+
+def _build(cls: type, values: Any, offset: int) -> tuple[Any, int]:
+    return cls(*values), offset
+
+
+def _fixed_coder(letter: str) -> _Coder:
+    layout = struct.Struct(">" + letter)
+    return _Coder(layout.pack, lambda data, at: (layout.unpack_from(data, at)[0], at + layout.size))
+
+
+def _bytes_coder() -> _Coder:
+    def decode_bytes(data: bytes, offset: int) -> tuple[bytes, int]:
+        (length,) = struct.unpack_from(">H", data, offset)
+        end = offset + 2 + length
+        if end > len(data):
+            raise ValueError("cut short")
+        return data[offset + 2 : end], end
+
+    return _Coder(lambda value: struct.pack(">H", len(value)) + value, decode_bytes)
+
+
+def _text_coder() -> _Coder:
+    raw = _bytes_coder()
+
+    def decode_text(data: bytes, offset: int) -> tuple[str, int]:
+        value, offset = raw.decode(data, offset)
+        return value.decode(), offset
+
+    return _Coder(lambda value: raw.encode(value.encode()), decode_text)
+
+
+def _optional_coder(inner: _Coder) -> _Coder:
+    def decode_optional(data: bytes, offset: int) -> tuple[Any, int]:
+        if offset >= len(data) or data[offset] > 1:
+            raise ValueError("neither there nor missing")
+        return inner.decode(data, offset + 1) if data[offset] else (None, offset + 1)
+
+    return _Coder(
+        lambda value: b"\0" if value is None else b"\1" + inner.encode(value), decode_optional
+    )
+
+
+def _sequence_coder(hint: Any) -> _Coder:
+    letter = _fixed_format(hint)
+    if letter:
+        return _number_sequence_coder(letter)
+    item = _coder(hint)
+
+    def encode_items(values: tuple[Any, ...]) -> bytes:
+        return struct.pack(">H", len(values)) + b"".join([item.encode(v) for v in values])
+
+    def decode_items(data: bytes, offset: int) -> tuple[tuple[Any, ...], int]:
+        (count,) = struct.unpack_from(">H", data, offset)
+        offset += 2
+        if count > len(data) - offset:
+            raise ValueError("more items than bytes")
+        values = []
+        for _ in range(count):
+            value, offset = item.decode(data, offset)
+            values.append(value)
+        return tuple(values), offset
+
+    return _Coder(encode_items, decode_items)
+
+
+def _number_sequence_coder(letter: str) -> _Coder:
+    size = struct.calcsize(">" + letter)
+
+    def decode_numbers(data: bytes, offset: int) -> tuple[tuple[Any, ...], int]:
+        (count,) = struct.unpack_from(">H", data, offset)
+        end = offset + 2 + count * size
+        return struct.unpack_from(f">{count}{letter}", data, offset + 2), end
+
+    return _Coder(
+        lambda values: struct.pack(f">H{len(values)}{letter}", len(values), *values), decode_numbers
+    )

@@ -1,0 +1,144 @@
+"""The contract of a protocol: what it is told, and what it can ask for.
+
+A protocol is a class with the handlers below. It opens no socket, reads no clock and rolls no
+dice of its own: time comes in as whole microseconds, randomness as a seeded generator, and
+what it wants done goes out as a list of effects. So it runs unchanged on emulated hosts and
+in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from agents.route import Route
+
+# A peer is known by the IPv4 address of its host, as a number.
+PeerId = int
+Value = int | float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message to a peer; a reliable one is repeated until acknowledged or given up."""
+
+    to: PeerId
+    message: Any
+    reliable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Call `on_timer` with this name after a while; a timer of the same name is replaced."""
+
+    name: Hashable
+    delay_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """Forget a timer, if it is set."""
+
+    name: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRoute:
+    """Find out which routers lie between here and a peer; the answer is `on_probe_result`."""
+
+    target: PeerId
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureDelay:
+    """Measure the round-trip time to a peer some times; the answer is `on_delay`."""
+
+    target: PeerId
+    samples: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """An event has arrived where somebody wants it."""
+
+    event_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something worth knowing after the run: what happened (in the past tense), and its figures."""
+
+    what: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+Effect = Send | SetTimer | CancelTimer | ProbeRoute | MeasureDelay | Deliver | Record
+Effects = Sequence[Effect]
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Round-trip times to a peer; without any sample the peer did not answer."""
+
+    target: PeerId
+    samples_us: tuple[int, ...]
+
+    @property
+    def min_us(self) -> int:
+        """The smallest sample: the path without queues."""
+        return min(self.samples_us)
+
+    @property
+    def median_us(self) -> int:
+        """The sample in the middle."""
+        return sorted(self.samples_us)[len(self.samples_us) // 2]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an agent is given: who it is, whom it may ask first, its dice, and its settings."""
+
+    me: PeerId
+    contacts: tuple[PeerId, ...]
+    random: Random
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Protocol:
+    """A protocol that does nothing; real ones override what they care about."""
+
+    def __init__(self, given: Surroundings) -> None:
+        self.me = given.me
+        self.contacts = given.contacts
+        self.random = given.random
+        self.settings = given.settings
+
+    def on_start(self, now_us: int) -> Effects:
+        """The agent has come up."""
+        del now_us
+        return ()
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """A message has come in."""
+        del now_us, sender, message
+        return ()
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """A timer has run out."""
+        del now_us, name
+        return ()
+
+    def on_probe_result(self, now_us: int, route: Route) -> Effects:
+        """The route that `ProbeRoute` asked for."""
+        del now_us, route
+        return ()
+
+    def on_delay(self, now_us: int, delay: Delay) -> Effects:
+        """The delay that `MeasureDelay` asked for."""
+        del now_us, delay
+        return ()
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        """A reliable message was never acknowledged."""
+        del now_us, to, message
+        return ()

@@ -1,0 +1,93 @@
+"""The reliable hop: acknowledgement, repetition with back-off, duplicate suppression."""
+
+from dataclasses import dataclass
+from typing import Any
+
+FIRST_TIMEOUT_US = 1_000_000
+_SHORTEST_TIMEOUT_US = 50_000
+_LONGEST_TIMEOUT_US = 8_000_000
+_TRIES = 6
+_WINDOW = 1_024
+_WINDOW_MASK = (1 << _WINDOW) - 1
+
+
+@dataclass(slots=True)
+class Unacknowledged:
+    """A message on its way: what to repeat, and how often that was done."""
+
+    to: int
+    message: Any
+    datagram: bytes
+    sent_us: int
+    timeout_us: int
+    tries: int = 1
+
+
+class Outbox:
+    """The messages of one agent that wait for an acknowledgement."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Unacknowledged] = {}
+        self._round_trip_us: dict[int, float] = {}
+
+    def add(self, now_us: int, message_id: int, to: int, message: Any, datagram: bytes) -> int:
+        """Keep a message that was just sent; returns how long to wait before repeating it."""
+        known_us = self._round_trip_us.get(to)
+        timeout_us = FIRST_TIMEOUT_US if known_us is None else int(4 * known_us)
+        timeout_us = max(_SHORTEST_TIMEOUT_US, timeout_us)
+        self._waiting[message_id] = Unacknowledged(to, message, datagram, now_us, timeout_us)
+        return timeout_us
+
+    def acknowledge(self, now_us: int, sender: int, message_id: int) -> bool:
+        """Strike off a message that its receiver has; False if it was not waited for."""
+        waiting = self._waiting.get(message_id)
+        if waiting is None or waiting.to != sender:
+            return False
+        del self._waiting[message_id]
+        if waiting.tries == 1:  # of a repeated message nobody knows which copy was acknowledged
+            sample_us = now_us - waiting.sent_us
+            before_us = self._round_trip_us.get(sender, sample_us)
+            self._round_trip_us[sender] = before_us + (sample_us - before_us) / 8
+        return True
+
+    def expire(self, message_id: int) -> Unacknowledged | None:
+        """The message to send again, with its next time-out; None once it is acknowledged."""
+        waiting = self._waiting.get(message_id)
+        if waiting is not None:
+            waiting.tries += 1
+            waiting.timeout_us = min(2 * waiting.timeout_us, _LONGEST_TIMEOUT_US)
+        return waiting
+
+    def give_up(self, message_id: int) -> None:
+        """Wait no longer for a message."""
+        del self._waiting[message_id]
+
+
+def is_hopeless(waiting: Unacknowledged) -> bool:
+    """Whether a message was repeated often enough."""
+    return waiting.tries > _TRIES
+
+
+class ReplayWindow:
+    """Which of a sender's last message ids have been seen.
+
+    Message ids count up from the time an agent started, so those of a restarted agent are new.
+    """
+
+    __slots__ = ("_newest", "_seen")
+
+    def __init__(self) -> None:
+        self._newest = -1
+        self._seen = 0
+
+    def is_new(self, message_id: int) -> bool:
+        """Note a message id; False if it was noted before, or is older than can be told."""
+        ahead = message_id - self._newest
+        if ahead > 0:
+            self._seen = (self._seen << min(ahead, _WINDOW) | 1) & _WINDOW_MASK
+            self._newest = message_id
+            return True
+        if ahead <= -_WINDOW or self._seen >> -ahead & 1:
+            return False
+        self._seen |= 1 << -ahead
+        return True
