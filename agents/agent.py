@@ -158,13 +158,13 @@ class Agent:
         """Turn what a protocol wants into what a runtime can do."""
         actions: Actions = []
         for effect in effects:
-            match effect:
-                case Send(to, content, reliable):
-                    actions += self._send(now_us, to, content, reliable)
-                case MeasureDelay(target, samples):
-                    actions += self._measure(now_us, target, samples)
-                case _:
-                    actions.append(effect)
+            # Quicker than `match`, and this happens for every message.
+            if isinstance(effect, Send):
+                actions += self._send(now_us, effect.to, effect.message, effect.reliable)
+            elif isinstance(effect, MeasureDelay):
+                actions += self._measure(now_us, effect.target, effect.samples)
+            else:
+                actions.append(effect)
         return actions
 
     def _send(self, now_us: int, to: PeerId, content: Any, reliable: bool) -> Sequence[Action]:

@@ -64,6 +64,9 @@ class Header(NamedTuple):
     sent_us: int
 
 
+_unpack_header, _make_header = HEADER.unpack_from, Header._make
+
+
 @dataclass(frozen=True, slots=True)
 class _Coder:
     """How values of one type become bytes, and how to get them back from an offset."""
@@ -124,21 +127,22 @@ def encode(
 
 def decode(datagram: bytes) -> tuple[Header, Any]:
     """The header and the message of a datagram."""
-    if not HEADER.size <= len(datagram) <= MAX_DATAGRAM_BYTES:
-        raise DecodeError(f"{len(datagram)} bytes")
-    magic, version, number, flags, hop_count, length, *rest = HEADER.unpack_from(datagram)
-    if magic != MAGIC or version != VERSION or length != len(datagram) - HEADER.size:
+    size = len(datagram)
+    if not HEADER.size <= size <= MAX_DATAGRAM_BYTES:
+        raise DecodeError(f"{size} bytes")
+    found = _unpack_header(datagram)
+    if found[0] != MAGIC or found[1] != VERSION or found[5] != size - HEADER.size:
         raise DecodeError("header")
-    kind = _kinds.get(number)
+    header = _make_header(found[2:5] + found[6:])
+    kind = _kinds.get(header.kind)
     if kind is None:
-        raise DecodeError(f"kind {number}")
-    header = Header(number, flags, hop_count, *rest)
+        raise DecodeError(f"kind {header.kind}")
     try:
         values, end = kind.body.decode(datagram, HEADER.size)
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise DecodeError(f"{kind.message.__name__}: {error}") from error
-    if end != len(datagram):
-        raise DecodeError(f"{kind.message.__name__}: {len(datagram) - end} bytes too many")
+    if end != size:
+        raise DecodeError(f"{kind.message.__name__}: {size - end} bytes too many")
     if kind.has_event:
         values = _with_header_fields(kind.message, values, header)
     return header, kind.message(*values)

@@ -9,7 +9,7 @@ in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from agents.route import Route
 
@@ -105,13 +105,18 @@ class Surroundings:
 
 
 class Protocol:
-    """A protocol that does nothing; real ones override what they care about."""
+    """A protocol that does nothing; real ones override what they care about.
+
+    `defaults` names the settings of a protocol, which an experiment file may change.
+    """
+
+    defaults: ClassVar[Mapping[str, Value]] = {}
 
     def __init__(self, given: Surroundings) -> None:
         self.me = given.me
         self.contacts = given.contacts
         self.random = given.random
-        self.settings = given.settings
+        self.settings = {**self.defaults, **given.settings}
 
     def on_start(self, now_us: int) -> Effects:
         """The agent has come up."""

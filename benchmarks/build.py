@@ -87,9 +87,9 @@ def _measure(routers: int, hosts: int) -> tuple[float, float, float]:
     """Seconds to build, seconds to take down, and the most memory in use meanwhile."""
     print(f"\n{routers} routers, {hosts} hosts:", flush=True)
     underlay = _waxman(routers, hosts)
-    with _PeakMemory() as memory:
+    with PeakMemory() as memory:
         start = time.perf_counter()
-        network = EmulatedNetwork(underlay, on_phase=_print_phase)
+        network = EmulatedNetwork(underlay, on_phase=print_phase)
         with network:
             built = time.perf_counter()
         ended = time.perf_counter()
@@ -101,7 +101,8 @@ def _measure(routers: int, hosts: int) -> tuple[float, float, float]:
     return built - start, ended - built, memory.peak_mb
 
 
-def _print_phase(phase: Phase) -> None:
+def print_phase(phase: Phase) -> None:
+    """Print what a phase of building or taking down took."""
     print(f"    {phase.name:22} {phase.duration_s:7.2f} s {phase.used_mb:7.0f} MB", flush=True)
 
 
@@ -109,10 +110,10 @@ def _waxman(routers: int, hosts: int) -> Underlay:
     return attach_hosts(generate_waxman(routers, seed=_SEED), hosts, seed=_SEED)
 
 
-class _PeakMemory:
+class PeakMemory:
     """The most memory that the whole machine used more than at the start."""
 
-    def __enter__(self) -> "_PeakMemory":
+    def __enter__(self) -> "PeakMemory":
         self.peak_mb = 0.0
         self._start_mb = available_mb()
         self._ended = threading.Event()

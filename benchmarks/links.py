@@ -166,22 +166,20 @@ def _capacity() -> float:
         process = network.link_layer.processes[0]
         os.sched_setaffinity(process, {0})
         os.sched_setaffinity(0, os.sched_getaffinity(0) - {0} or {0})
-        before, busy_before, start = (
-            network.counts()["forwarded"],
-            _busy_s(process),
-            time.perf_counter(),
-        )
+        before, start = network.counts()["forwarded"], time.perf_counter()
+        used_before_s = busy_s(process)
         with UdpLoad(network, _MORE_THAN_IT_CAN, _SEED):
             time.sleep(_CAPACITY_S)
             carried = network.counts()["forwarded"] - before
             duration_s = time.perf_counter() - start
-            busy_s = _busy_s(process) - busy_before
+            used_s = busy_s(process) - used_before_s
     print(
-        f"  delay line: {carried / duration_s:.0f} packets/s at {busy_s / duration_s:.0%} of a core"
+        f"  delay line: {carried / duration_s:.0f} packets/s at {used_s / duration_s:.0%} of a core"
     )
     return float(carried / duration_s)
 
 
-def _busy_s(process: int) -> float:
+def busy_s(process: int) -> float:
+    """The processor time that a process has used so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

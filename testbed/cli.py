@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from testbed.commands import bench, clean, doctor, shell, topology
+from testbed.commands import bench, clean, doctor, run, shell, topology
 from testbed.errors import UsageError
 from topologies.errors import TestbedError, TopologyError
 
@@ -40,6 +40,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tdo", description=__doc__)
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (doctor, topology, shell, clean, bench):
+    for module in (doctor, topology, run, shell, clean, bench):
         module.add_parser(commands)
     return parser

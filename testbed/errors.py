@@ -9,3 +9,7 @@ class UsageError(TestbedError):
 
 class EmulationError(TestbedError):
     """The machine said no, or cannot do what was asked."""
+
+
+class ExperimentError(UsageError):
+    """The experiment file is wrong."""

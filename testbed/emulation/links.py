@@ -162,7 +162,7 @@ class NetemLinks(Links):
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._underlay: Underlay
+        self._links: tuple[Link, ...] = ()
         self._namespaces: Mapping[str, Namespace] = {}
 
     def build(
@@ -173,7 +173,7 @@ class NetemLinks(Links):
         In this order the kernel lets packets into a cable at once; a shaped cable that is
         switched on later drops them for a moment.
         """
-        self._underlay, self._namespaces = underlay, namespaces
+        self._links, self._namespaces = underlay.links, namespaces
         channels: dict[str, dict[str, Channel]] = {name: {} for name in namespaces}
         for number, link in enumerate(underlay.links):
             self._lay_cable(number, link)
@@ -210,7 +210,7 @@ class NetemLinks(Links):
             "overflowed": overflowed,
             "by_link": {
                 link.name: [forwarded[link.name], forwarded[interface_name(link.b, link.a)]]
-                for link in self._underlay.links
+                for link in self._links
             },
         }
 

@@ -168,6 +168,10 @@ class EmulatedNetwork(Mininet):
         """Let the calling thread stand in a node's namespace, to open sockets there."""
         return entered(self._namespaces[node].descriptor)
 
+    def namespace_path(self, node: str) -> str:
+        """Where processes of root find a node's namespace."""
+        return self._namespaces[node].path
+
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         """What Mininet's prompt calls for `link r1 r2 down`."""
         self.set_link(src, dst, up=status == "up")

@@ -9,6 +9,7 @@ import pytest
 
 from testbed.cli import main
 from testbed.emulation.capacity import check_capacity
+from testbed.emulation.links import has_netem
 from testbed.errors import EmulationError
 from topologies.underlay import Link, Router, Underlay
 from topologies.underlay_file import save_underlay
@@ -73,6 +74,23 @@ def test_without_root_one_line_says_what_to_type(command: str, topology: Path) -
 def test_without_tun_devices_it_says_so_before_building(topology: Path) -> None:
     hide = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]
     done = tdo("shell", topology, "--links", "delay-line", before=hide)
+    assert done.returncode == 1
+    assert "expected tun devices for delay-line links, found none; load them with" in done.stderr
+    assert "namespaces" not in done.stdout
+
+
+@pytest.mark.skipif(has_netem(), reason="this kernel has netem")
+def test_without_netem_it_says_so_before_building(topology: Path) -> None:
+    done = tdo("shell", topology, "--links", "netem")
+    assert done.returncode == 1
+    assert "expected netem in the kernel, found none; load it with" in done.stderr
+    assert "namespaces" not in done.stdout
+
+
+@pytest.mark.skipif(has_netem(), reason="this kernel has netem")
+def test_with_nothing_to_make_links_of_it_says_so_before_building(topology: Path) -> None:
+    hide = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]
+    done = tdo("shell", topology, before=hide)
     assert done.returncode == 1
     assert "found neither; load one with `sudo modprobe tun`" in done.stderr
     assert "namespaces" not in done.stdout

@@ -1,0 +1,106 @@
+"""How many peers there are, found out by gossip (Jelasity, Montresor and Babaoglu,
+"Gossip-based aggregation in large dynamic networks", ACM TOCS 23(3), 2005).
+
+One peer, the initiator, holds 1 and all others hold 0. In each round every peer picks one it
+knows, and both take the average of what they hold (push-pull). The sum stays 1, and the values
+approach 1/N quickly: their variance shrinks to about a third in each round.
+
+We depart from the paper in two ways. There exchanges are atomic; messages take time here, and
+exchanges overlap. So the answer to a push says by how much to change, not what to hold, and the
+sum stays the same whatever happens in between. And there each of several initiators has a run of
+its own side by side; here every peer starts as an initiator and joins that of the lowest
+address it hears of, with 0, so nobody has to be chosen beforehand.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from agents.codec import F64, U32, Peer, message
+from agents.protocol import Effects, PeerId, Protocol, Record, Send, SetTimer, Surroundings
+
+
+@message(20)
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What its sender holds; an answer is expected."""
+
+    epoch: U32
+    initiator: Peer
+    value: F64
+
+
+@message(21)
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """The answer: by how much the peer that pushed has to change what it holds."""
+
+    epoch: U32
+    initiator: Peer
+    change: F64
+
+
+class GossipSize(Protocol):
+    """Estimates the number of peers, once in every epoch of some rounds."""
+
+    defaults: ClassVar = {"period_us": 1_000_000, "rounds": 40, "epochs": 1}
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self._period_us = int(self.settings["period_us"])
+        self._rounds = int(self.settings["rounds"])
+        self._epochs = int(self.settings["epochs"])
+        self._round = 0
+        self.epoch = 0
+        self.initiator = self.me
+        self.value = 1.0
+
+    def on_start(self, now_us: int) -> Effects:
+        """Begin at a time of one's own, so that peers do not all gossip at once."""
+        del now_us
+        return [SetTimer("round", self.random.randrange(self._period_us))]
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """Start the next round: an exchange with somebody, or the report at the end."""
+        del now_us, name
+        if self._round == self._rounds:
+            return self._end_epoch(self.epoch + 1)
+        self._round += 1
+        effects: list[Send | SetTimer] = [SetTimer("round", self._period_us)]
+        if self.contacts:
+            peer = self.random.choice(self.contacts)
+            effects.append(Send(peer, Push(self.epoch, self.initiator, self.value)))
+        return effects
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """Take part in an exchange."""
+        del now_us
+        effects = self._end_epoch(message.epoch) if message.epoch > self.epoch else []
+        if message.epoch == self.epoch and message.initiator < self.initiator:
+            self.initiator, self.value = message.initiator, 0.0
+        if isinstance(message, Push):
+            return [*effects, Send(sender, self._average(message))]
+        if self._is_ours(message):
+            self.value += message.change
+        return effects
+
+    def _average(self, push: Push) -> Pull:
+        """Take half of the difference; the answer is the other half."""
+        change = (self.value - push.value) / 2 if self._is_ours(push) else 0.0
+        self.value -= change
+        return Pull(self.epoch, self.initiator, change)
+
+    def _is_ours(self, message: Push | Pull) -> bool:
+        return message.initiator == self.initiator and message.epoch == self.epoch
+
+    def _end_epoch(self, next_epoch: int) -> Effects:
+        """Report the estimate, and start again as long as there are epochs to come."""
+        effects: list[Record | SetTimer] = []
+        if self.value > 0:  # what overlapping exchanges leave may be below 0 for a while
+            values = {"epoch": self.epoch, "size": 1 / self.value}
+            effects.append(Record("size_estimated", values))
+        if next_epoch < self._epochs:
+            self.epoch, self.initiator, self.value = next_epoch, self.me, 1.0
+            self._round = 0
+            effects.append(SetTimer("round", self._period_us))
+        return effects

@@ -1,0 +1,1 @@
+"""What runs agents: sockets, or the simulator."""

@@ -1,0 +1,139 @@
+"""Where nodes send packets: the routes of an underlay, as channels that packets cross."""
+
+from collections.abc import Set
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.runtime.numbering import NO_CHANNEL, Numbering, Numbers
+from agents.runtime.simulated_channel import is_plain
+from topologies.routes import NO_ROUTE, Routes
+from topologies.underlay import Underlay
+
+# A sum with this in it is negative, so one comparison tells whether all parts of a way are plain.
+NOT_PLAIN = -(1 << 60)
+# Ways over more than 2**5 links between routers are left to the slow path, which looks at TTLs.
+_DOUBLINGS = 5
+
+
+class Crossings(NamedTuple):
+    """The channels that some packets cross, packet by packet, each packet's in order."""
+
+    packet: Numbers
+    step: Numbers
+    channel: Numbers
+    entered_us: Numbers
+
+
+class Forwarding:
+    """The ways of packets for as long as no link, router or delay changes."""
+
+    def __init__(
+        self,
+        underlay: Underlay,
+        numbering: Numbering,
+        down: Set[str] = frozenset(),
+        routes: Routes | None = None,
+    ) -> None:
+        self.numbering = numbering
+        self.routes = routes or Routes(underlay, down)
+        channels = [channel for link in underlay.links for channel in (link.ab, link.ba)]
+        dead = [not down.isdisjoint((link.name, link.a, link.b)) for link in underlay.links]
+        self.delay_us = np.array([channel.delay_us for channel in channels], dtype=np.int64)
+        self.is_dead = np.repeat(np.array(dead, dtype=bool), 2)
+        self.is_plain = np.array([is_plain(channel) for channel in channels], dtype=bool)
+        self.is_plain &= ~self.is_dead
+        self._is_backbone_plain = bool(self.is_plain[numbering.backbone].all())
+        self._plain_delays: list[list[int] | None] = [None] * len(underlay.routers)
+
+    def next_channel(self, node: int, target: int) -> int:
+        """The channel on which a node sends packets for an address, if it knows the way."""
+        if node >= self.numbering.router_count:
+            return int(self.numbering.up_channel[node])
+        router = self.numbering.router_for(target)
+        if router is None:
+            return NO_CHANNEL
+        if router == node:
+            return self._last_mile_down(node, target)
+        neighbour = int(self.routes.next_hop[router, node])
+        return NO_CHANNEL if neighbour == NO_ROUTE else self._between(node, neighbour)
+
+    def _between(self, router: int, neighbour: int) -> int:
+        return self.numbering.channel_between(router, neighbour)
+
+    def _last_mile_down(self, router: int, target: int) -> int:
+        host = self.numbering.node_at.get(target)
+        if host is None or host == router:
+            return NO_CHANNEL
+        channel = int(self.numbering.up_channel[host]) ^ 1
+        # A router forgets the way to a host when the link to it goes down.
+        return NO_CHANNEL if self.is_dead[channel] else channel
+
+    def plain_delays_us(self, router: int) -> list[int]:
+        """For each router the delay of its way to this one, NOT_PLAIN if that takes more care."""
+        delays_us = self._plain_delays[router]
+        if delays_us is None:
+            delays_us = self._plain_delays[router] = self._find_plain_delays(router)
+        return delays_us
+
+    def _find_plain_delays(self, router: int) -> list[int]:
+        everyone = np.arange(len(self.routes.next_hop))
+        next_hop = self.routes.next_hop[router].astype(np.int64)
+        stays = next_hop == NO_ROUTE
+        here = np.where(stays, everyone, next_hop)
+        needs_care = np.zeros(len(everyone), dtype=bool)
+        if not self._is_backbone_plain:
+            channel = self.numbering.channels_between(everyone[~stays], next_hop[~stays])
+            needs_care[~stays] = ~self.is_plain[channel]
+        # Each time, everyone comes to know twice as much of the way ahead.
+        for _ in range(_DOUBLINGS):
+            needs_care |= needs_care[here]
+            here = here[here]
+        is_plain_way = (here == router) & ~needs_care
+        delays_us: list[int] = np.where(
+            is_plain_way, self.routes.delay_us[router], NOT_PLAIN
+        ).tolist()
+        return delays_us
+
+    def last_miles_us(self, hosts: Numbers) -> tuple[list[int], list[int]]:
+        """The delays of some hosts' last miles, up and down, NOT_PLAIN if they take more care."""
+        up = self.numbering.up_channel[hosts]
+        delays_us = np.where(self.is_plain, self.delay_us, NOT_PLAIN)
+        return delays_us[up].tolist(), delays_us[up ^ 1].tolist()
+
+    def cross(self, sources: Numbers, targets: Numbers, arrived_us: Numbers) -> Crossings:
+        """Which channels packets have crossed from host to host on plain ways, and when."""
+        numbering = self.numbering
+        here, there = numbering.access_router[sources], numbering.access_router[targets]
+        up, down = numbering.up_channel[sources], numbering.up_channel[targets] ^ 1
+        between_us = self.routes.delay_us[there, here]
+        time_us = arrived_us - self.delay_us[up] - between_us - self.delay_us[down]
+        steps = [(np.arange(len(here)), up, time_us.copy())]
+        time_us += self.delay_us[up]
+        moving = np.flatnonzero(here != there)
+        while len(moving):
+            neighbour = self.routes.next_hop[there[moving], here[moving]].astype(np.int64)
+            channel = numbering.channels_between(here[moving], neighbour)
+            steps.append((moving, channel, time_us[moving]))
+            time_us[moving] += self.delay_us[channel]
+            here[moving] = neighbour
+            moving = moving[neighbour != there[moving]]
+        return _in_packet_order(steps, down, time_us)
+
+
+def _in_packet_order(
+    steps: list[tuple[Numbers, Numbers, Numbers]], last_channel: Numbers, last_us: Numbers
+) -> Crossings:
+    """Steps that were found for all packets at once, packet by packet."""
+    lengths = np.ones(len(last_channel), dtype=np.int64)
+    for moving, _, _ in steps:
+        lengths[moving] += 1
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    channel, entered_us = np.empty((2, int(lengths.sum())), dtype=np.int64)
+    for step, (moving, channels, times_us) in enumerate(steps):
+        at = starts[moving] + step
+        channel[at], entered_us[at] = channels, times_us
+    channel[ends - 1], entered_us[ends - 1] = last_channel, last_us
+    packet = np.repeat(np.arange(len(lengths)), lengths)
+    return Crossings(packet, np.arange(len(packet)) - starts[packet], channel, entered_us)

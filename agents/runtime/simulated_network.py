@@ -1,0 +1,258 @@
+"""The network of a simulation: it carries packets along the true routes, link by link.
+
+Packets cross channels that only delay them in one go; a channel with a rate, a loss or a break
+gets an event of its own. When a link, router or delay changes, packets under way keep what they
+have crossed, and go on from the next router along the new routes. Routers and hosts answer probes
+as the Linux kernel does.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from agents.probe import Answer
+from agents.runtime.event_queue import Event, EventQueue
+from agents.runtime.forwarding import Forwarding
+from agents.runtime.numbering import NO_CHANNEL, Numbering
+from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet, ProbeMark
+from agents.runtime.packet_log import PacketLog
+from agents.runtime.simulated_channel import SimulatedChannel
+from topologies.errors import TopologyError
+from topologies.routes import Routes
+from topologies.underlay import Channel, Link, Underlay
+
+_LARGEST_QUOTE_BYTES = 548  # of a packet, in the ICMP error about it
+
+
+@dataclass(slots=True)
+class Crossing:
+    """Channels that a packet crosses without anything else to decide, and when it enters each."""
+
+    packet: Packet
+    channels: list[int]
+    entered_us: list[int]
+    on_arrival: Callable[[int, "Crossing"], None]
+
+    def __call__(self, now_us: int) -> None:
+        """The packet has crossed the last one."""
+        self.on_arrival(now_us, self)
+
+    def cut(self, now_us: int, due_us: int) -> int:
+        """Keep the channels entered before a time; returns when the packet leaves the last."""
+        kept = max(1, sum(entered_us < now_us for entered_us in self.entered_us))
+        if kept < len(self.channels):
+            due_us = self.entered_us[kept]
+        del self.channels[kept:], self.entered_us[kept:]
+        return due_us
+
+
+class SimulatedNetwork:
+    """Carries packets between the hosts of an underlay, which may change meanwhile."""
+
+    def __init__(
+        self,
+        underlay: Underlay,
+        queue: EventQueue,
+        chance: Random,
+        log: PacketLog | None,
+        routes: Routes | None = None,
+    ) -> None:
+        self.numbering = Numbering(underlay)
+        self.forwarding = Forwarding(underlay, self.numbering, routes=routes)
+        self.counts: Counter[str] = Counter()
+        self.deliver: Callable[[int, int, Packet], None] = lambda *_: None
+        self.on_change: Callable[[], None] = lambda: None
+        self._underlay = underlay
+        self._down: frozenset[str] = frozenset()
+        self._queue = queue
+        self._chance = chance
+        self._log = log
+        self._channels: dict[int, SimulatedChannel] = {}
+
+    def send(self, now_us: int, packet: Packet) -> None:
+        """Let the node with the packet's source address send it."""
+        node = self.numbering.node_at[packet.source]
+        if packet.source == packet.target:
+            self._take(now_us, node, packet)
+        else:
+            self._launch(now_us, node, packet)
+
+    def set_link(self, now_us: int, a: str, b: str, up: bool) -> None:
+        """Cut or mend the link between two nodes, and let routes follow."""
+        self._set_up(now_us, self.find_link(a, b).name, up)
+
+    def set_router(self, now_us: int, router: str, up: bool) -> None:
+        """Switch a router off, with all its links, or on again, and let routes follow."""
+        self._set_up(now_us, router, up)
+
+    def set_delay(self, now_us: int, a: str, b: str, delay_us: int) -> None:
+        """Change the delay of a link in both directions, and let routes follow."""
+        old = self.find_link(a, b)
+        new = replace(
+            old, ab=replace(old.ab, delay_us=delay_us), ba=replace(old.ba, delay_us=delay_us)
+        )
+        links = tuple(new if link is old else link for link in self._underlay.links)
+        number = 2 * self._underlay.links.index(old)
+        for channel, settings in ((number, new.ab), (number + 1, new.ba)):
+            if channel in self._channels:
+                self._channels[channel].configure(settings)
+        self._change(now_us, replace(self._underlay, links=links), self._down)
+
+    def find_link(self, a: str, b: str) -> Link:
+        """The link between two nodes."""
+        for link in self._underlay.links:
+            if {link.a, link.b} == {a, b}:
+                return link
+        raise TopologyError(f"link {a}-{b}: expected a link of this network, found none")
+
+    def settle(self, now_us: int) -> None:
+        """Log how far the packets under way have come, at the end of a run."""
+        for event in sorted(self._queue.heap):
+            crossing = self._crossing_of(event)
+            if crossing is not None:
+                crossing.cut(now_us, event[0])
+                self._note(crossing)
+        self._write_log()
+
+    def _set_up(self, now_us: int, name: str, up: bool) -> None:
+        down = self._down - {name} if up else self._down | {name}
+        self._change(now_us, self._underlay, down)
+
+    def _change(self, now_us: int, underlay: Underlay, down: frozenset[str]) -> None:
+        self._write_log()  # what has arrived took the routes of before
+        self._cut_crossings(now_us)
+        self._underlay, self._down = underlay, down
+        self.forwarding = Forwarding(underlay, self.numbering, down)
+        self.on_change()
+
+    def _write_log(self) -> None:
+        if self._log is not None:
+            self._log.write(self.forwarding)
+
+    def _cut_crossings(self, now_us: int) -> None:
+        """Let every packet under way stop to think after the channel it is on."""
+        heap = self._queue.heap
+        for place, event in enumerate(heap):
+            crossing = self._crossing_of(event)
+            if crossing is not None:
+                due_us = crossing.cut(now_us, event[0])
+                heap[place] = (due_us, event[1], None, None, crossing)
+        heapq.heapify(heap)
+
+    def _crossing_of(self, event: Event) -> Crossing | None:
+        """The packet that an event is about, if it is one under way."""
+        time_us, _, seat, source, content = event
+        if isinstance(content, Crossing):
+            return content
+        if seat is None or source is None:
+            return None
+        packet = Packet(source, seat.address, HEADERS_BYTES + len(content), content)
+        node = self.numbering.node_at[source]
+        crossing, due_us = self._walk(0, node, packet)
+        crossing.entered_us = [entered + time_us - due_us for entered in crossing.entered_us]
+        return crossing
+
+    def _launch(self, now_us: int, node: int, packet: Packet) -> None:
+        """Let a node put a packet on its way, as far as it comes without anything to decide."""
+        channel = self.forwarding.next_channel(node, packet.target)
+        if channel == NO_CHANNEL:
+            self._drop("no_route")
+        elif self.forwarding.is_plain[channel]:
+            crossing, due_us = self._walk(now_us, node, packet)
+            self._queue.call_at(due_us, crossing)
+        elif self.forwarding.is_dead[channel]:
+            self._drop("dead_link")
+        else:
+            self._enter(now_us, channel, packet)
+
+    def _walk(self, now_us: int, node: int, packet: Packet) -> tuple[Crossing, int]:
+        """The plain channels that a packet crosses next, and when it leaves the last."""
+        forwarding, numbering = self.forwarding, self.numbering
+        crossing = Crossing(packet, [], [], self._arrive)
+        for _ in range(packet.ttl):
+            channel = forwarding.next_channel(node, packet.target)
+            if channel == NO_CHANNEL or not forwarding.is_plain[channel]:
+                break
+            crossing.channels.append(channel)
+            crossing.entered_us.append(now_us)
+            now_us += int(forwarding.delay_us[channel])
+            node = int(numbering.ends[channel])
+            if numbering.address_of[node] == packet.target:
+                break
+        return crossing, now_us
+
+    def _enter(self, now_us: int, number: int, packet: Packet) -> None:
+        """Put a packet on a channel that has a rate or loses packets."""
+        channel = self._channels.get(number)
+        if channel is None:
+            settings = self._settings_of(number)
+            channel = self._channels[number] = SimulatedChannel(settings, self._chance)
+        due_us = channel.due_us(now_us, packet.size_bytes)
+        crossing = Crossing(packet, [number], [now_us], self._arrive)
+        if isinstance(due_us, int):
+            self._queue.call_at(due_us, crossing)
+        else:
+            self._drop(due_us)
+            self._note(crossing, is_dropped=True)
+
+    def _arrive(self, now_us: int, crossing: Crossing) -> None:
+        """Take a packet off the last channel it crossed."""
+        last, packet = crossing.channels[-1], crossing.packet
+        is_dropped = bool(self.forwarding.is_dead[last])
+        self._note(crossing, is_dropped)
+        if is_dropped:
+            self._drop("dead_link")
+            return
+        packet.ttl -= len(crossing.channels) - 1
+        node = int(self.numbering.ends[last])
+        if self.numbering.address_of[node] == packet.target:
+            self._take(now_us, node, packet)
+        else:
+            self._pass_on(now_us, node, packet)
+
+    def _pass_on(self, now_us: int, router: int, packet: Packet) -> None:
+        """Forward a packet as a router does: the way on is looked up before the TTL."""
+        if self.forwarding.next_channel(router, packet.target) == NO_CHANNEL:
+            self._drop("no_route")
+            self._complain(now_us, router, packet, Answer.DEAD_END)
+        elif packet.ttl <= 1:
+            self._drop("expired")
+            self._complain(now_us, router, packet, Answer.PASSING)
+        else:
+            packet.ttl -= 1
+            self._launch(now_us, router, packet)
+
+    def _take(self, now_us: int, node: int, packet: Packet) -> None:
+        """Let the node that a packet is for have it; a probe finds nobody at its port."""
+        if isinstance(packet.content, ProbeMark):
+            self._complain(now_us, node, packet, Answer.TARGET)
+        elif node >= self.numbering.router_count:
+            self.deliver(now_us, node, packet)
+
+    def _complain(self, now_us: int, node: int, packet: Packet, answer: Answer) -> None:
+        """Tell a packet's sender what became of it, unless the node keeps silent."""
+        if isinstance(packet.content, Complaint) or self._is_anonymous(node):
+            return
+        size_bytes = HEADERS_BYTES + min(packet.size_bytes, _LARGEST_QUOTE_BYTES)
+        content = Complaint(answer, packet.content)
+        self.send(
+            now_us, Packet(self.numbering.address_of[node], packet.source, size_bytes, content)
+        )
+
+    def _is_anonymous(self, node: int) -> bool:
+        return node < self.numbering.router_count and self._underlay.routers[node].anonymous
+
+    def _settings_of(self, channel: int) -> Channel:
+        link = self._underlay.links[channel // 2]
+        return link.ba if channel % 2 else link.ab
+
+    def _drop(self, reason: str) -> None:
+        self.counts[reason] += 1
+
+    def _note(self, crossing: Crossing, is_dropped: bool = False) -> None:
+        if self._log is not None:
+            self._log.add(crossing.packet, crossing.channels, crossing.entered_us, is_dropped)
+            if self._log.is_full:
+                self._write_log()

@@ -1,0 +1,305 @@
+"""Agents in a simulation: a heap of events instead of sockets and a clock.
+
+The simulator drives the same `Agent` as the socket loop does, on a network that has the delays,
+losses, rates and queues of an underlay. Time is whole microseconds. Chance comes from one seed,
+and nothing depends on the order of a set, so a run can be repeated to the byte.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from agents.agent import Actions, Agent, Transmit
+from agents.errors import AgentFailed
+from agents.probe import ProbeSettings
+from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
+from agents.route import Route
+from agents.runtime.event_queue import Call, Event, EventQueue
+from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
+from agents.runtime.packet_log import PacketLog
+from agents.runtime.simulated_network import SimulatedNetwork
+from agents.runtime.simulated_prober import NEVER_US, SimulatedProber
+from topologies.errors import TopologyError
+from topologies.routes import Routes
+from topologies.underlay import Underlay
+
+RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
+MakeAgent = Callable[[], Agent]
+
+
+class Seat:
+    """The place of an agent: a host; an agent that was killed leaves it empty."""
+
+    __slots__ = ("address", "agent", "down_us", "host", "make", "node", "prober", "router",
+                 "timers", "up_us")  # fmt: skip
+
+    def __init__(self, host: str, node: int, address: int, router: int) -> None:
+        self.host = host
+        self.node = node
+        self.address = address
+        self.router = router
+        self.up_us = self.down_us = 0  # delays of the last mile, NOT_PLAIN where it takes care
+        self.make: MakeAgent | None = None
+        self.agent: Agent | None = None
+        self.timers: dict[Hashable, int] = {}
+        self.prober: SimulatedProber | None = None
+
+
+class Simulator:
+    """Agents on the hosts of an underlay, and the time they live in."""
+
+    def __init__(
+        self,
+        underlay: Underlay,
+        *,
+        seed: int = 0,
+        record: RecordSink = lambda *_: None,
+        packets: Path | None = None,
+        routes: Routes | None = None,
+        probing: ProbeSettings | None = None,
+    ) -> None:
+        """Prepare; with a folder for `packets`, a row is written there for every crossing."""
+        self.now_us = 0
+        self.messages = 0  # datagrams that reached their host
+        self._record = record
+        self._queue = EventQueue()
+        self._log = PacketLog(packets, underlay) if packets is not None else None
+        chance = Random(f"{seed}/network")
+        self.network = SimulatedNetwork(underlay, self._queue, chance, self._log, routes)
+        self.network.deliver = self._deliver
+        self.network.on_change = self._follow_network
+        self._probing = probing or ProbeSettings()
+        self._routers = underlay.router_index
+        self._seats = self._make_seats(underlay)
+        self._seat_at = {seat.address: seat for seat in self._seats.values()}
+        self._follow_network()
+
+    def __enter__(self) -> "Simulator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add_agent(self, host: str, make: MakeAgent) -> None:
+        """Give a host a way to make its agent, which `start_agent` uses each time."""
+        self._seat(host).make = make
+
+    def start_agent(self, at_us: int, host: str) -> None:
+        """Start a host's agent at a time, or start it anew."""
+        self.call_at(at_us, partial(self._start, self._seat(host)))
+
+    def kill_agent(self, at_us: int, host: str) -> None:
+        """Let a host's agent vanish at a time, without a word."""
+        self.call_at(at_us, partial(self._kill, self._seat(host)))
+
+    def set_link(self, at_us: int, a: str, b: str, up: bool) -> None:
+        """Cut or mend a link at a time."""
+        self.network.find_link(a, b)
+        self.call_at(at_us, lambda now_us: self.network.set_link(now_us, a, b, up))
+
+    def set_router(self, at_us: int, router: str, up: bool) -> None:
+        """Switch a router off or on at a time."""
+        if router not in self._routers:
+            raise TopologyError(f"router {router}: expected a router of this network")
+        self.call_at(at_us, lambda now_us: self.network.set_router(now_us, router, up))
+
+    def set_delay(self, at_us: int, a: str, b: str, delay_us: int) -> None:
+        """Change the delay of a link, both ways, at a time."""
+        self.network.find_link(a, b)
+        self.call_at(at_us, lambda now_us: self.network.set_delay(now_us, a, b, delay_us))
+
+    def call_at(self, at_us: int, call: Call) -> None:
+        """Call a function with the time when a time of the run has come."""
+        if at_us < self.now_us:
+            raise ValueError(f"expected a time to come, at least {self.now_us}, found {at_us}")
+        self._queue.call_at(at_us, call)
+
+    def run(self, until_us: int) -> None:
+        """Let everything happen that is due before a time."""
+        heap, pop = self._queue.heap, heapq.heappop
+        while heap and heap[0][0] < until_us:
+            event = pop(heap)
+            now_us, number, seat, source, content = event
+            if seat is None:
+                self.now_us = now_us
+                content(now_us)
+            elif source is None:
+                self._ring(now_us, number, seat, content)
+            else:
+                if self._log is not None:
+                    self._log_arrival(self._log, event)
+                self._hand_over(now_us, seat, source, content)
+        self.now_us = max(self.now_us, until_us)
+
+    def close(self) -> None:
+        """Complete the packet log."""
+        if self._log is not None:
+            self.network.settle(self.now_us)
+            self._log.close()
+            self._log = None
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Packets that did not arrive, by reason, and datagrams that found nobody at home."""
+        return self.network.counts
+
+    def _make_seats(self, underlay: Underlay) -> dict[str, Seat]:
+        numbering = self.network.numbering
+        seats = {}
+        for host in underlay.hosts:
+            node = numbering.node_of[host.name]
+            router = int(numbering.access_router[node])
+            seats[host.name] = Seat(host.name, node, numbering.address_of[node], router)
+        return seats
+
+    def _seat(self, host: str) -> Seat:
+        seat = self._seats.get(host)
+        if seat is None:
+            raise TopologyError(f"host {host}: expected a host of this network")
+        return seat
+
+    def _follow_network(self) -> None:
+        """Take over delays after a change."""
+        self._delays_us = self.network.forwarding.plain_delays_us
+        seats = self._seats.values()
+        hosts = np.array([seat.node for seat in seats], dtype=np.int64)
+        last_miles_us = zip(*self.network.forwarding.last_miles_us(hosts), strict=True)
+        for seat, (up_us, down_us) in zip(seats, last_miles_us, strict=True):
+            seat.up_us, seat.down_us = up_us, down_us
+
+    def _start(self, seat: Seat, now_us: int) -> None:
+        self._kill(seat, now_us)
+        with _blaming(seat, now_us):
+            if seat.make is None:
+                raise ValueError("expected an agent to start, found none")
+            seat.agent = seat.make()
+            actions = seat.agent.start(now_us)
+        self._carry_out(now_us, seat, actions)
+
+    def _kill(self, seat: Seat, now_us: int) -> None:
+        del now_us
+        seat.agent = seat.prober = None
+        seat.timers.clear()
+
+    def _log_arrival(self, log: PacketLog, event: Event) -> None:
+        log.arrivals.append(event)
+        if log.is_full:
+            log.write(self.network.forwarding)
+
+    def _hand_over(self, now_us: int, seat: Seat, source: int, datagram: bytes) -> None:
+        """Let an agent have a datagram that has reached its host."""
+        self.messages += 1
+        agent = seat.agent
+        if agent is None:
+            self.counts["unheard"] += 1
+            return
+        try:
+            actions = agent.on_datagram(now_us, source, datagram)
+        except Exception as error:
+            raise _failure(seat, now_us, error) from error
+        self._carry_out(now_us, seat, actions)
+
+    def _ring(self, now_us: int, number: int, seat: Seat, name: Hashable) -> None:
+        """Let an agent know that a timer has run out, if that was not replaced or cancelled."""
+        if seat.timers.get(name) != number or seat.agent is None:
+            return
+        del seat.timers[name]
+        try:
+            actions = seat.agent.on_timer(now_us, name)
+        except Exception as error:
+            raise _failure(seat, now_us, error) from error
+        self._carry_out(now_us, seat, actions)
+
+    def _carry_out(self, now_us: int, seat: Seat, actions: Actions) -> None:
+        # Quicker than `match`, and this happens for every message.
+        for action in actions:
+            if isinstance(action, Transmit):
+                self._transmit(now_us, seat, action.to, action.datagram)
+            elif isinstance(action, SetTimer):
+                self._set_timer(now_us, seat, action)
+            elif isinstance(action, CancelTimer):
+                seat.timers.pop(action.name, None)
+            elif isinstance(action, Record):
+                self._record(now_us, seat.host, action.what, action.values)
+            elif isinstance(action, Deliver):
+                self._record(now_us, seat.host, "delivered", {"event_id": action.event_id})
+            elif isinstance(action, ProbeRoute):
+                self._probe(now_us, seat, action.target)
+
+    def _set_timer(self, now_us: int, seat: Seat, wanted: SetTimer) -> None:
+        if wanted.delay_us < 0:
+            raise _failure(seat, now_us, ValueError(f"a timer in the past: {wanted}"))
+        time_us = now_us + wanted.delay_us
+        seat.timers[wanted.name] = self._queue.set_timer(time_us, seat, wanted.name)
+
+    def _transmit(self, now_us: int, seat: Seat, to: int, datagram: bytes) -> None:
+        target = self._seat_at.get(to)
+        if target is not None:
+            way_us = seat.up_us + self._delays_us(target.router)[seat.router] + target.down_us
+            if way_us >= 0:  # one event for the whole way
+                queue = self._queue
+                event = (now_us + way_us, next(queue.numbers), target, seat.address, datagram)
+                heapq.heappush(queue.heap, event)
+                return
+        size_bytes = HEADERS_BYTES + len(datagram)
+        self.network.send(now_us, Packet(seat.address, to, size_bytes, datagram))
+
+    def _deliver(self, now_us: int, node: int, packet: Packet) -> None:
+        """Take a packet that was carried with care."""
+        seat = self._seat_at[packet.target]
+        del node
+        content = packet.content
+        if isinstance(content, bytes):
+            self._hand_over(now_us, seat, packet.source, content)
+        elif isinstance(content, Complaint) and seat.prober is not None:
+            routes = seat.prober.on_complaint(now_us, packet.source, content)
+            self._report_routes(now_us, seat, routes)
+
+    def _probe(self, now_us: int, seat: Seat, target: int) -> None:
+        if seat.prober is None:
+            seat.prober = SimulatedProber(seat.address, self.network.send, self._probing)
+        seat.prober.probe(now_us, target)
+        self._await_answers(seat)
+
+    def _report_routes(self, now_us: int, seat: Seat, routes: list[Route]) -> None:
+        for route in routes:
+            if seat.agent is not None:
+                with _blaming(seat, now_us):
+                    actions = seat.agent.on_route(now_us, route)
+                self._carry_out(now_us, seat, actions)
+        self._await_answers(seat)
+
+    def _await_answers(self, seat: Seat) -> None:
+        """Be back when the next probe of a host is overdue."""
+        prober = seat.prober
+        deadline_us = prober.next_deadline_us if prober is not None else None
+        if prober is not None and deadline_us is not None and deadline_us < prober.wakes_at_us:
+            prober.wakes_at_us = deadline_us
+            self.call_at(deadline_us, partial(self._time_probes, seat, prober))
+
+    def _time_probes(self, seat: Seat, prober: SimulatedProber, now_us: int) -> None:
+        if seat.prober is prober and prober.wakes_at_us == now_us:
+            prober.wakes_at_us = NEVER_US
+            self._report_routes(now_us, seat, prober.on_time(now_us))
+
+
+def _failure(seat: Seat, now_us: int, error: Exception) -> AgentFailed:
+    return AgentFailed(
+        f"agent {seat.host} at {now_us / 1e6:.6f} s: {type(error).__name__}: {error}"
+    )
+
+
+@contextmanager
+def _blaming(seat: Seat, now_us: int) -> Iterator[None]:
+    """Put an agent's name on what goes wrong inside."""
+    try:
+        yield
+    except Exception as error:
+        raise _failure(seat, now_us, error) from error

@@ -1,0 +1,212 @@
+"""Agents on real sockets: one event loop for one or many hosts.
+
+A socket belongs to the namespace it was opened in, so one process can serve many hosts. The
+loop is given its sockets; it opens none itself, and so needs no privileges.
+"""
+
+import heapq
+import itertools
+import select
+import socket
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic_ns
+from typing import Any
+
+from agents.agent import Action, Agent, Transmit
+from agents.codec import MAX_DATAGRAM_BYTES
+from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
+from agents.route import Route
+from agents.runtime.probe_sockets import Prober
+
+PORT = 7001
+_LONGEST_WAIT_S = 0.5
+_READS_AT_ONCE = 32
+_PROBING = ("probing",)
+
+RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
+
+
+@dataclass
+class Seat:
+    """The place of an agent: a host with its sockets; an agent that was killed leaves it empty."""
+
+    host: str
+    endpoint: socket.socket
+    prober: Prober[Route]
+    agent: Agent | None = None
+    timers: dict[Hashable, int] = field(default_factory=dict)
+
+
+@dataclass
+class Lag:
+    """How late the loop was with timers."""
+
+    timers: int = 0
+    sum_us: int = 0
+    max_us: int = 0
+
+    def note(self, late_us: int) -> None:
+        """Count one timer."""
+        self.timers += 1
+        self.sum_us += late_us
+        self.max_us = max(self.max_us, late_us)
+
+    def to_values(self) -> dict[str, int | float]:
+        """The figures for a record."""
+        mean_us = self.sum_us / self.timers if self.timers else 0.0
+        return {"timers": self.timers, "mean_us": round(mean_us, 1), "max_us": self.max_us}
+
+
+class Clock:
+    """Microseconds since the run began, slowed down by the time scale."""
+
+    def __init__(self, origin_ns: int, time_scale: float) -> None:
+        self._origin_ns = origin_ns
+        self._scale = time_scale * 1000
+
+    def now_us(self) -> int:
+        """The time of the run."""
+        return int((monotonic_ns() - self._origin_ns) / self._scale)
+
+    def real_s(self, run_us: float) -> float:
+        """How many seconds of ours a span of the run's time takes."""
+        return run_us * self._scale / 1e9
+
+
+class SocketLoop:
+    """Drives the agents of some hosts until the run's time is over."""
+
+    def __init__(self, clock: Clock, record: RecordSink) -> None:
+        self.lag = Lag()
+        self._clock = clock
+        self._record = record
+        self._epoll = select.epoll()
+        self._readers: dict[int, Callable[[], None]] = {}
+        self._due: list[tuple[int, int, Callable[[int], None]]] = []
+        self._numbers = itertools.count()
+        self._peers: dict[str, int] = {}
+
+    def add_seat(self, seat: Seat) -> None:
+        """Serve a host's sockets from now on."""
+        self.add_reader(seat.endpoint.fileno(), partial(self._read, seat))
+        self.add_reader(seat.prober.fileno(), partial(self._read_probes, seat))
+
+    def add_reader(self, descriptor: int, read: Callable[[], None]) -> None:
+        """Call a function whenever a descriptor is readable or has an error."""
+        self._readers[descriptor] = read
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def call_at(self, time_us: int, call: Callable[[int], None]) -> int:
+        """Call a function with the time when a time of the run has come; returns its number."""
+        number = next(self._numbers)
+        heapq.heappush(self._due, (time_us, number, call))
+        return number
+
+    def seat_agent(self, seat: Seat, agent: Agent) -> None:
+        """Start an agent at a seat, now."""
+        seat.agent = agent
+        now_us = self._clock.now_us()
+        self._do(now_us, seat, agent.start(now_us))
+
+    def unseat(self, seat: Seat) -> None:
+        """Let an agent vanish without a word."""
+        seat.agent = None
+        seat.timers.clear()
+
+    def run(self, until_us: int) -> None:
+        """Serve until the time of the run is over."""
+        while self._clock.now_us() < until_us:
+            self._fire_timers()
+            for descriptor, _ in self._epoll.poll(self._wait_s(until_us)):
+                self._readers[descriptor]()
+
+    def _wait_s(self, until_us: int) -> float:
+        next_us = min(until_us, self._due[0][0]) if self._due else until_us
+        wait_s = self._clock.real_s(next_us - self._clock.now_us())
+        return min(max(wait_s, 0.0), _LONGEST_WAIT_S)
+
+    def _fire_timers(self) -> None:
+        while self._due and self._due[0][0] <= (now_us := self._clock.now_us()):
+            due_us, _, call = heapq.heappop(self._due)
+            self.lag.note(now_us - due_us)
+            call(now_us)
+
+    def _set_timer(
+        self, seat: Seat, name: Hashable, time_us: int, call: Callable[[int], None]
+    ) -> None:
+        """Call a function at a time, unless the seat's timer of that name is changed before."""
+
+        def call_if_current(now_us: int) -> None:
+            if seat.timers.get(name) == number:
+                del seat.timers[name]
+                call(now_us)
+
+        seat.timers[name] = number = self.call_at(time_us, call_if_current)
+
+    def _wake(self, seat: Seat, name: Hashable, now_us: int) -> None:
+        if seat.agent is not None:
+            self._do(now_us, seat, seat.agent.on_timer(now_us, name))
+
+    def _read(self, seat: Seat) -> None:
+        for _ in range(_READS_AT_ONCE):
+            try:
+                datagram, (text, _) = seat.endpoint.recvfrom(MAX_DATAGRAM_BYTES + 1)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP error about a datagram of ours, which is nobody's concern
+            if seat.agent is not None:
+                now_us = self._clock.now_us()  # not earlier than the datagram came in
+                actions = seat.agent.on_datagram(now_us, self._peer(text), datagram)
+                self._do(now_us, seat, actions)
+
+    def _peer(self, text: str) -> int:
+        peer = self._peers.get(text)
+        if peer is None:
+            peer = self._peers[text] = int.from_bytes(socket.inet_aton(text), "big")
+        return peer
+
+    def _read_probes(self, seat: Seat) -> None:
+        now_us = self._clock.now_us()
+        self._finish_probes(seat, now_us, seat.prober.on_readable(now_us))
+
+    def _time_probes(self, seat: Seat, now_us: int) -> None:
+        self._finish_probes(seat, now_us, seat.prober.on_time(now_us))
+
+    def _finish_probes(self, seat: Seat, now_us: int, routes: Sequence[Route]) -> None:
+        """Hand over finished routes, and wait for what the others need."""
+        for route in routes:
+            if seat.agent is not None:
+                self._do(now_us, seat, seat.agent.on_route(now_us, route))
+        deadline_us = seat.prober.next_deadline_us
+        if deadline_us is not None:
+            self._set_timer(seat, _PROBING, deadline_us, partial(self._time_probes, seat))
+
+    def _do(self, now_us: int, seat: Seat, actions: list[Action]) -> None:
+        for action in actions:
+            match action:
+                case Transmit(to, datagram):
+                    self._transmit(seat, to, datagram)
+                case SetTimer(name, delay_us):
+                    wake = partial(self._wake, seat, name)
+                    self._set_timer(seat, name, now_us + delay_us, wake)
+                case CancelTimer(name):
+                    seat.timers.pop(name, None)
+                case ProbeRoute(target):
+                    seat.prober.probe(now_us, target)
+                    self._finish_probes(seat, now_us, ())
+                case Deliver(event_id):
+                    self._record(now_us, seat.host, "delivered", {"event_id": event_id})
+                case Record(what, values):
+                    self._record(now_us, seat.host, what, values)
+
+    def _transmit(self, seat: Seat, to: int, datagram: bytes) -> None:
+        address = socket.inet_ntoa(to.to_bytes(4, "big"))
+        try:
+            seat.endpoint.sendto(datagram, (address, PORT))
+        except OSError:
+            # No route, or an ICMP error about an earlier datagram: lost, as on any network.
+            if seat.agent is not None:
+                seat.agent.counts["unsent"] += 1

@@ -1,0 +1,79 @@
+"""How long 1,024 agents take to come up on 1,640 routers, and what they cost while idle."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from agents.records import read_records
+from benchmarks.build import PeakMemory, print_phase
+from benchmarks.links import busy_s
+from testbed.commands.privileges import require_root
+from testbed.emulation.agents import AgentProcesses
+from testbed.emulation.network import EmulatedNetwork
+from testbed.experiment import Experiment, TopologySettings
+from testbed.stage import cast, make_underlay
+
+_ROUTERS, _HOSTS = 1640, 1024
+_DURATION_S = 60.0
+_IDLE_FROM_S, _IDLE_TO_S = 40.0, 55.0
+
+
+def run() -> dict[str, float]:
+    """Build the network, start an agent on each host, wait for every one to be answered."""
+    require_root("bench agents")
+    experiment = Experiment(
+        name="agents",
+        duration_s=_DURATION_S,
+        contacts=1,
+        start_over_s=5.0,
+        agents_per_process=_HOSTS,
+        topology=TopologySettings(routers=_ROUTERS, hosts=_HOSTS),
+        overlay={"kind": "hello", "greetings": 1, "period_us": 1_000_000},
+    )
+    underlay = make_underlay(experiment)
+    with (
+        PeakMemory() as memory,
+        tempfile.TemporaryDirectory() as folder,
+        EmulatedNetwork(underlay, on_phase=print_phase) as network,
+    ):
+        there = time.monotonic()
+        agents = AgentProcesses(network, experiment, cast(experiment, underlay), Path(folder))
+        try:
+            agents.start()
+            opened_s = time.monotonic() - there
+            print(f"  {_HOSTS} agents with open sockets after {opened_s:.1f} s", flush=True)
+            origin_s = agents.go() / 1e9
+            watched = [*network.link_layer.processes, *agents.processes]
+            idle_cores = _measure_idle(origin_s, watched)
+            processes = agents.finish()
+        finally:
+            agents.stop()
+        answered = _answer_times_s(Path(folder))
+    up_s = max(answered.values()) + origin_s - there
+    print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
+    print(f"  idle load {idle_cores:.2f} cores, lag {processes[0]['lag']}")
+    return {
+        "up_s": up_s,
+        "agents_answered": len(answered),
+        "peak_mb": memory.peak_mb,
+        "idle_cores": idle_cores,
+    }
+
+
+def _measure_idle(origin_s: float, processes: list[int]) -> float:
+    """The processor time a second that processes take when the agents have nothing to do."""
+    time.sleep(max(0.0, origin_s + _IDLE_FROM_S - time.monotonic()))
+    before_s = sum(busy_s(process) for process in processes)
+    time.sleep(_IDLE_TO_S - _IDLE_FROM_S)
+    after_s = sum(busy_s(process) for process in processes)
+    return (after_s - before_s) / (_IDLE_TO_S - _IDLE_FROM_S)
+
+
+def _answer_times_s(folder: Path) -> dict[str, float]:
+    """When each host first heard from its neighbour, in seconds of the run."""
+    times: dict[str, float] = {}
+    for log in folder.glob("*.jsonl"):
+        for row in read_records(log):
+            if row.what == "delay_measured" and row.values["samples"] > 0:
+                times.setdefault(row.host, row.time_us / 1e6)
+    return times

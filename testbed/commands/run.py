@@ -1,0 +1,71 @@
+"""`tdo run` and `tdo rerun`: the main job, from an experiment file or a run directory."""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from testbed.commands.privileges import require_root
+from testbed.experiment import BACKENDS, Experiment, load_experiment, parse_change
+from testbed.run import Outcome, run_experiment
+from testbed.run_directory import load_run_experiment
+
+_NOT_VALID = 3
+
+
+def add_parser(commands: Any) -> None:
+    """Add `run` and `rerun` to the commands."""
+    parser = commands.add_parser("run", help="run an experiment (emulated ones need root)")
+    parser.add_argument("file", type=Path, help="an experiment file")
+    parser.add_argument("--backend", choices=BACKENDS, help="instead of the file's")
+    parser.add_argument("--seed", type=int, help="instead of the file's")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.set_defaults(run=_run)
+    again = commands.add_parser("rerun", help="the same run again, from its directory")
+    again.add_argument("directory", type=Path, help="a run directory")
+    again.add_argument("--json", action="store_true", help="end with one JSON object")
+    again.set_defaults(run=_rerun)
+
+
+def _run(options: argparse.Namespace) -> int:
+    changes = dict(parse_change(text) for text in options.changes)
+    for key in ("backend", "seed"):
+        if getattr(options, key) is not None:
+            changes[key] = getattr(options, key)
+    experiment = load_experiment(options.file, changes)
+    return _perform(
+        f"run {options.file}", experiment, options.file.read_text(), options.out, options
+    )
+
+
+def _rerun(options: argparse.Namespace) -> int:
+    experiment, text = load_run_experiment(options.directory)
+    results = options.directory.resolve().parent.parent
+    return _perform(f"rerun {options.directory}", experiment, text, results, options)
+
+
+def _perform(
+    command: str, experiment: Experiment, text: str, results: Path, options: argparse.Namespace
+) -> int:
+    if experiment.backend == "emulation":
+        require_root(command)
+    print(f"{experiment.name}: {experiment.backend}, seed {experiment.seed}", flush=True)
+    outcome = run_experiment(experiment, text, results, _say)
+    _print_summary(outcome)
+    if options.json:
+        print(json.dumps(asdict(outcome) | {"path": str(outcome.path)}))
+    return 0 if outcome.verdict == "valid" else _NOT_VALID
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+def _print_summary(outcome: Outcome) -> None:
+    print(f"\n{outcome.records} records in {outcome.path}")
+    print(f"verdict: {outcome.verdict}")
+    for reason in outcome.reasons:
+        print(f"  {reason}")

@@ -1,0 +1,116 @@
+"""A process that runs the agents of some hosts.
+
+It reads one JSON object from standard input, opens a socket in each host's namespace as root,
+gives up its privileges, answers `{"ready": true}`, and waits for `{"origin_ns": …}`, the start
+of the run on the clock that all namespaces share. Then it serves until the run is over, obeys
+`{"kill": host}` and `{"restart": host}` lines meanwhile, and answers with its figures.
+"""
+
+import json
+import os
+import pwd
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agents.kinds import make_agent
+from agents.records import RecordLog
+from agents.route_probe import RouteProbe
+from agents.runtime.probe_sockets import Prober
+from agents.runtime.sockets import PORT, Clock, Seat, SocketLoop
+from testbed.emulation.capacity import raise_descriptor_limit
+from testbed.emulation.namespaces import entered
+
+_BUFFER_BYTES = 1 << 20
+_SO_RCVBUFFORCE = 33
+
+
+class AgentProcess:
+    """The agents of some hosts, from the open sockets to the last record."""
+
+    def __init__(self, setting: dict[str, Any], log: RecordLog) -> None:
+        self._setting = setting
+        self._castings = {casting["host"]: casting for casting in setting["castings"]}
+        self._log = log
+        self._seats = {host: _open_seat(casting) for host, casting in self._castings.items()}
+        self._lives = {host: casting["first_life"] for host, casting in self._castings.items()}
+
+    def run(self) -> dict[str, Any]:
+        """Serve until the run is over; returns figures about it."""
+        origin_ns = json.loads(sys.stdin.readline())["origin_ns"]
+        loop = SocketLoop(Clock(origin_ns, self._setting["time_scale"]), self._log.write)
+        loop.add_reader(0, partial(self._obey, loop))
+        for host, seat in self._seats.items():
+            loop.add_seat(seat)
+            loop.call_at(self._castings[host]["start_us"], partial(self._start, loop, host))
+        end_us = self._setting["duration_us"]
+        loop.run(end_us)
+        for host, seat in self._seats.items():
+            if seat.agent is not None:
+                self._log.write(end_us, host, "agent_ended", dict(seat.agent.counts))
+        return {"lag": loop.lag.to_values()}
+
+    def _start(self, loop: SocketLoop, host: str, _now_us: int = 0) -> None:
+        casting = self._castings[host]
+        agent = make_agent(
+            self._setting["overlay"],
+            self._setting["run_id"],
+            casting["address"],
+            tuple(casting["contacts"]),
+            f"{casting['seed']}/{self._lives[host]}",
+        )
+        self._lives[host] += 1
+        loop.seat_agent(self._seats[host], agent)
+
+    def _obey(self, loop: SocketLoop) -> None:
+        """Carry out a command; without anybody to give commands there is nothing to run for."""
+        line = sys.stdin.readline()
+        if not line:
+            sys.exit("the testbed has ended")
+        command = json.loads(line)
+        if "kill" in command:
+            loop.unseat(self._seats[command["kill"]])
+        if "restart" in command:
+            self._start(loop, command["restart"])
+
+
+def _open_seat(casting: dict[str, Any]) -> Seat:
+    """The sockets of a host, opened inside its namespace."""
+    address = socket.inet_ntoa(casting["address"].to_bytes(4, "big"))
+    namespace = os.open(casting["namespace"], os.O_RDONLY)
+    with entered(namespace):
+        endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        endpoint.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+        endpoint.bind((address, PORT))
+        prober = Prober(RouteProbe)
+    os.close(namespace)
+    return Seat(casting["host"], endpoint, prober)
+
+
+def _drop_privileges() -> None:
+    """Become nobody: from here on, no namespace can be entered and no file opened as root."""
+    nobody = pwd.getpwnam("nobody")
+    os.setgroups([])
+    os.setgid(nobody.pw_gid)
+    os.setuid(nobody.pw_uid)
+
+
+def _answer(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def main() -> None:
+    """Run the agents described on standard input."""
+    setting = json.loads(sys.stdin.readline())
+    raise_descriptor_limit()
+    with Path(setting["log"]).open("w", buffering=1) as file:
+        process = AgentProcess(setting, RecordLog(file))
+        _drop_privileges()
+        _answer({"ready": True})
+        _answer(process.run())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""The processes that run agents on an emulated network, as seen from outside."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.emulation.network import EmulatedNetwork
+from testbed.errors import EmulationError
+from testbed.experiment import Experiment
+from testbed.stage import Casting
+
+_HEAD_START_NS = 300_000_000
+_PATIENCE_S = 30.0
+
+
+@dataclass
+class _Group:
+    """The agents of one process; the log counts its lives, as a killed one may be restarted."""
+
+    castings: Sequence[Casting]
+    process: subprocess.Popen[str] | None = None
+    lives: int = 0
+
+
+class AgentProcesses:
+    """All agents of an experiment on a network: started, killed, restarted, ended."""
+
+    def __init__(
+        self,
+        network: EmulatedNetwork,
+        experiment: Experiment,
+        castings: list[Casting],
+        folder: Path,
+    ) -> None:
+        self._network = network
+        self._experiment = experiment
+        self._folder = folder
+        size = experiment.agents_per_process
+        self._groups = [_Group(castings[i : i + size]) for i in range(0, len(castings), size)]
+        self._group_of = {c.host: group for group in self._groups for c in group.castings}
+        self._origin_ns = 0
+
+    @property
+    def processes(self) -> list[int]:
+        """The ids of the processes that run."""
+        return [group.process.pid for group in self._groups if group.process is not None]
+
+    def start(self) -> None:
+        """Start all processes and wait until their sockets are open."""
+        for group in self._groups:
+            self._spawn(group)
+        for group in self._groups:
+            self._expect(group)
+
+    def go(self) -> int:
+        """Let the run begin; returns the time when it does, on the monotonic clock."""
+        self._origin_ns = time.monotonic_ns() + _HEAD_START_NS
+        for group in self._groups:
+            self._tell(group, {"origin_ns": self._origin_ns})
+        return self._origin_ns
+
+    def kill(self, host: str) -> None:
+        """Let an agent vanish: its process where it has one of its own."""
+        group = self._group(host)
+        if len(group.castings) > 1:
+            self._tell(group, {"kill": host})
+        elif group.process is not None:
+            group.process.kill()
+            group.process.communicate()
+            group.process = None
+
+    def restart(self, host: str) -> None:
+        """Start an agent anew where it was killed."""
+        group = self._group(host)
+        if len(group.castings) > 1:
+            self._tell(group, {"restart": host})
+            return
+        self._spawn(group, start_at_once=True)
+        self._expect(group)
+        self._tell(group, {"origin_ns": self._origin_ns})
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Wait for all processes to end by themselves; returns the figures each of them gave."""
+        return [self._expect(group, at_end=True) for group in self._groups if group.process]
+
+    def stop(self) -> None:
+        """End all processes that still run."""
+        for group in self._groups:
+            if group.process is not None:
+                group.process.kill()
+                group.process.communicate()
+                group.process = None
+
+    def _group(self, host: str) -> _Group:
+        if host not in self._group_of:
+            raise EmulationError(f"agent {host}: expected a host of this network")
+        return self._group_of[host]
+
+    def _spawn(self, group: _Group, start_at_once: bool = False) -> None:
+        group.lives += 1
+        name = f"{group.castings[0].host}-{group.lives}"
+        with (self._folder / f"{name}.stderr").open("w") as errors:
+            group.process = subprocess.Popen(
+                [sys.executable, "-m", "testbed.emulation.agent_process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=self._network.ledger.environment,
+                start_new_session=True,
+            )
+        self._tell(group, self._setting(group, name, start_at_once))
+
+    def _setting(self, group: _Group, name: str, start_at_once: bool) -> dict[str, Any]:
+        castings = []
+        for casting in group.castings:
+            plain = asdict(casting) | {"namespace": self._network.namespace_path(casting.host)}
+            plain |= {"start_us": 0} if start_at_once else {}
+            plain["first_life"] = group.lives
+            castings.append(plain)
+        return {
+            "run_id": int(self._network.ledger.run_id, 16),
+            "time_scale": self._experiment.time_scale,
+            "duration_us": int(self._experiment.duration_s * 1e6),
+            "overlay": dict(self._experiment.overlay),
+            "log": str(self._folder / f"{name}.jsonl"),
+            "castings": castings,
+        }
+
+    def _tell(self, group: _Group, message: dict[str, Any]) -> None:
+        if group.process is None or group.process.stdin is None:
+            raise EmulationError(f"agents of {group.castings[0].host}: killed, cannot be told")
+        group.process.stdin.write(json.dumps(message) + "\n")
+        group.process.stdin.flush()
+
+    def _expect(self, group: _Group, at_end: bool = False) -> dict[str, Any]:
+        """The next answer of a process; its last words if it has ended instead."""
+        process = group.process
+        if process is None or process.stdout is None:
+            raise EmulationError(f"agents of {group.castings[0].host}: expected them to run")
+        line = process.stdout.readline()
+        if line and not at_end:
+            return dict(json.loads(line))
+        status = process.wait(_PATIENCE_S)
+        group.process = None
+        if status != 0 or not line:
+            log = self._folder / f"{group.castings[0].host}-{group.lives}.stderr"
+            words = log.read_text().strip().rpartition("\n")[2]
+            raise EmulationError(
+                f"agents of {group.castings[0].host}: exited {status}: {words} (see {log})"
+            )
+        return dict(json.loads(line))

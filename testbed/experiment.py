@@ -1,0 +1,216 @@
+"""Experiment files: TOML, strict, with every default and seed resolved.
+
+An unknown key is an error that names the nearest known one; a value of the wrong type or
+range says what was expected. What a file leaves out is filled in here, once, and written to
+the run directory, so that a run can be repeated from there.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from agents.kinds import OVERLAYS
+from testbed.errors import ExperimentError
+
+BACKENDS = ("emulation", "simulation")
+TOPOLOGIES = ("waxman", "transit-stub", "file")
+FAULT_ACTIONS = (
+    "kill-agent",
+    "restart-agent",
+    "link-down",
+    "link-up",
+    "router-down",
+    "router-up",
+    "delay",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySettings:
+    """Which underlay: generated, or from a file relative to the experiment's."""
+
+    kind: str = "waxman"
+    routers: int = 20
+    hosts: int = 12
+    anonymous_routers: float = 0.0
+    asymmetry: float = 0.0
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong, or well again, at a time; `delay_us` is for the action delay."""
+
+    at_s: float
+    action: str
+    target: str
+    delay_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment, with nothing left open."""
+
+    name: str
+    seed: int = 1
+    backend: str = "emulation"
+    duration_s: float = 10.0
+    time_scale: float = 1.0
+    agents_per_process: int = 64
+    contacts: int = 3
+    start_over_s: float = 1.0
+    topology: TopologySettings = field(default_factory=TopologySettings)
+    overlay: Mapping[str, Any] = field(default_factory=lambda: {"kind": "hello"})
+    faults: tuple[Fault, ...] = ()
+    folder: str = "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The experiment as plain data, as `from_dict` takes it."""
+        plain = asdict(self)
+        plain["fault"] = list(plain.pop("faults"))
+        return plain
+
+
+def load_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
+    """The experiment in a TOML file, with changes given as `section.key` and value."""
+    try:
+        document = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"{path}: expected an experiment file, found: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"{path}: expected TOML, found: {error}") from error
+    for key, value in (changes or {}).items():
+        _change(document, key, value)
+    document.setdefault("name", path.stem)
+    document.setdefault("folder", str(path.parent))
+    return experiment_from_dict(document, str(path))
+
+
+def experiment_from_dict(document: Mapping[str, Any], where: str) -> Experiment:
+    """The experiment in plain data; `where` names it in errors."""
+    try:
+        return _read_experiment(dict(document))
+    except ExperimentError as error:
+        raise ExperimentError(f"{where}: {error}") from error
+
+
+def parse_change(text: str) -> tuple[str, Any]:
+    """The key and value in a text such as `topology.hosts=20`, the value as TOML has it."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ExperimentError(f"--set {text}: expected key=value, as in topology.hosts=20")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def _change(document: dict[str, Any], key: str, value: Any) -> None:
+    *sections, name = key.split(".")
+    for section in sections:
+        document = document.setdefault(section, {})
+        if not isinstance(document, dict):
+            raise ExperimentError(f"--set {key}: expected {section} to be a section")
+    document[name] = value
+
+
+def _read_experiment(document: dict[str, Any]) -> Experiment:
+    known = [f.name for f in fields(Experiment) if f.name != "faults"] + ["fault"]
+    _check_keys("", document, known)
+    faults = tuple(
+        _read_fields(Fault, f"fault[{number}].", given)
+        for number, given in enumerate(_expect(document.pop("fault", []), list, "fault"))
+    )
+    topology = _read_fields(TopologySettings, "topology.", document.pop("topology", {}))
+    overlay = _read_overlay(_expect(document.pop("overlay", {"kind": "hello"}), dict, "overlay"))
+    experiment: Experiment = _read_fields(Experiment, "", document)
+    experiment = replace(experiment, topology=topology, overlay=overlay, faults=faults)
+    _check_values(experiment)
+    return experiment
+
+
+def _read_overlay(given: dict[str, Any]) -> dict[str, Any]:
+    kind = given.get("kind", "hello")
+    _check_choice("overlay.kind", kind, tuple(OVERLAYS))
+    defaults = OVERLAYS[kind].defaults
+    settings = {key: value for key, value in given.items() if key != "kind"}
+    _check_keys("overlay.", settings, list(defaults))
+    for key, value in settings.items():
+        _check_type(f"overlay.{key}", value, type(defaults[key]))
+    return {"kind": kind, **defaults, **settings}
+
+
+def _read_fields(cls: type[Any], prefix: str, given: Any) -> Any:
+    """An instance of a dataclass from a table, its keys and types checked."""
+    _expect(given, dict, prefix.rstrip(".") or "experiment")
+    known = {f.name: f for f in fields(cls)}
+    _check_keys(prefix, given, list(known))
+    for key, value in given.items():
+        _check_type(prefix + key, value, known[key].type)
+    for key, known_field in known.items():
+        is_required = known_field.default is MISSING and known_field.default_factory is MISSING
+        if is_required and key not in given:
+            raise ExperimentError(f"{prefix}{key}: expected a value, found none")
+    return cls(**given)
+
+
+def _check_keys(prefix: str, given: Mapping[str, Any], known: list[str]) -> None:
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+            hint = f"; the nearest known key is {prefix}{near[0]}" if near else ""
+            raise ExperimentError(f"{prefix}{key}: expected a known key, found {key!r}{hint}")
+
+
+def _check_type(key: str, value: Any, wanted: Any) -> None:
+    accepted = (int, float) if wanted is float else wanted
+    is_stray_bool = isinstance(value, bool) and wanted is not bool
+    if is_stray_bool or not isinstance(value, accepted):
+        raise ExperimentError(f"{key}: expected {_TYPE_NAMES[wanted]}, found {value!r}")
+
+
+_TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _expect(value: Any, wanted: type, key: str) -> Any:
+    if not isinstance(value, wanted):
+        kind = "a table" if wanted is dict else "a list"
+        raise ExperimentError(f"{key}: expected {kind}, found {value!r}")
+    return value
+
+
+def _check_choice(key: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ExperimentError(f"{key}: expected one of {', '.join(choices)}; found {value!r}")
+
+
+def _check_values(experiment: Experiment) -> None:
+    topology = experiment.topology
+    _check_choice("backend", experiment.backend, BACKENDS)
+    _check_choice("topology.kind", topology.kind, TOPOLOGIES)
+    ranges: tuple[tuple[str, float, str, Callable[[float], bool]], ...] = (
+        ("seed", experiment.seed, "0 or more", lambda v: v >= 0),
+        ("duration_s", experiment.duration_s, "above 0", lambda v: v > 0),
+        ("time_scale", experiment.time_scale, "1 or more", lambda v: v >= 1),
+        ("agents_per_process", experiment.agents_per_process, "1 or more", lambda v: v >= 1),
+        ("contacts", experiment.contacts, "1 or more", lambda v: v >= 1),
+        ("start_over_s", experiment.start_over_s, "0 or more", lambda v: v >= 0),
+        ("topology.hosts", topology.hosts, "2 or more", lambda v: v >= 2),
+        ("topology.anonymous_routers", topology.anonymous_routers, "0 to 1", lambda v: 0 <= v <= 1),
+        ("topology.asymmetry", topology.asymmetry, "0 or more, below 1", lambda v: 0 <= v < 1),
+    )
+    for key, value, expected, is_good in ranges:
+        if not is_good(value):
+            raise ExperimentError(f"{key}: expected {expected}, found {value}")
+    for number, fault in enumerate(experiment.faults):
+        _check_choice(f"fault[{number}].action", fault.action, FAULT_ACTIONS)
+        if not 0 <= fault.at_s <= experiment.duration_s:
+            raise ExperimentError(
+                f"fault[{number}].at_s: expected a time within the {experiment.duration_s} s of "
+                f"the run, found {fault.at_s}"
+            )
+    if topology.kind == "file" and not topology.file:
+        raise ExperimentError("topology.file: expected a file for the kind `file`, found none")

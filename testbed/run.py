@@ -1,0 +1,86 @@
+"""One run of an experiment, from the file to the run directory, on either backend."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.emulation.run import emulate, judge
+from testbed.errors import ExperimentError
+from testbed.experiment import Experiment, Fault
+from testbed.run_directory import RunDirectory
+from testbed.simulation.run import simulate
+from testbed.stage import cast, make_underlay
+from topologies.underlay import Underlay
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where a run is, whether its figures can be trusted, and how much was recorded."""
+
+    path: Path
+    verdict: str
+    reasons: tuple[str, ...]
+    figures: dict[str, Any]
+    records: int
+
+
+def run_experiment(
+    experiment: Experiment, text: str, results: Path, say: Callable[[str], None]
+) -> Outcome:
+    """Run an experiment; `text` is its file as given, `results` where the directory goes."""
+    underlay = make_underlay(experiment)
+    for number, fault in enumerate(experiment.faults):
+        _check_fault(f"fault[{number}]", fault, underlay)
+    castings = cast(experiment, underlay)
+    directory = RunDirectory.create(experiment, results)
+    directory.describe(experiment, text, underlay)
+    try:
+        with _timed(directory, "run"):
+            backend = emulate if experiment.backend == "emulation" else simulate
+            figures = backend(experiment, underlay, castings, directory.path / "agents", say)
+        with _timed(directory, "records"):
+            records = directory.gather_records()
+        reasons = judge(figures) if experiment.backend == "emulation" else []
+        verdict = "degraded" if reasons else "valid"
+        document = {"verdict": verdict, "reasons": reasons, "figures": figures}
+        path = directory.finish(experiment, document)
+    finally:
+        _hand_over(directory.path.parent)
+    return Outcome(path, verdict, tuple(reasons), figures, records)
+
+
+@contextmanager
+def _timed(directory: RunDirectory, phase: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    directory.phases[phase] = round(time.perf_counter() - start, 3)
+
+
+def _check_fault(where: str, fault: Fault, underlay: Underlay) -> None:
+    """Raise if a fault is about something that the underlay does not have."""
+    known: dict[str, set[str]] = {
+        "agent": {host.name for host in underlay.hosts},
+        "router": set(underlay.router_index),
+        "link": {n for link in underlay.links for n in (link.name, f"{link.b}-{link.a}")},
+    }
+    kind = "link" if fault.action == "delay" else next(k for k in known if k in fault.action)
+    if fault.target not in known[kind]:
+        example = min(known[kind], key=len)
+        raise ExperimentError(
+            f"{where}.target: expected {'an' if kind == 'agent' else 'a'} {kind} of this network, "
+            f"as in {example!r}; found {fault.target!r}"
+        )
+
+
+def _hand_over(folder: Path) -> None:
+    """Give results written with sudo to the user who typed it."""
+    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
+    if os.geteuid() != 0 or user is None or group is None:
+        return
+    for path in (folder.parent, folder, *folder.rglob("*")):
+        shutil.chown(path, int(user), int(group))

@@ -1,0 +1,144 @@
+"""The run directory: everything about one run, in one layout for both backends.
+
+It is written as `<name>.partial` and renamed when the run is complete, so a run that dies
+leaves what it had, under a name that says so.
+"""
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from agents.records import read_records
+from testbed.errors import UsageError
+from testbed.experiment import Experiment, experiment_from_dict
+from topologies.underlay import Underlay
+from topologies.underlay_file import save_underlay
+
+_PACKAGES = ("mininet", "networkx", "numpy", "scipy", "pyarrow", "pyspark", "scapy")
+_RECORDS_AT_ONCE = 50_000
+RECORD_SCHEMA = pa.schema(
+    [
+        ("time_us", pa.int64()),
+        ("host", pa.string()),
+        ("what", pa.string()),
+        ("values", pa.string()),  # a JSON object
+    ]
+)
+
+
+@dataclass
+class RunDirectory:
+    """The files of a run under way; `path` changes when it is complete."""
+
+    path: Path
+    phases: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def create(cls, experiment: Experiment, results: Path) -> "RunDirectory":
+        """A new, empty, partial run directory below the results."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        name = f"{experiment.backend}-s{experiment.seed}-{stamp}"
+        parent = results / experiment.name
+        path = parent / f"{name}.partial"
+        number = 1
+        while path.exists() or path.with_suffix("").exists():
+            number += 1
+            path = parent / f"{name}-{number}.partial"
+        (path / "agents").mkdir(parents=True)
+        return cls(path)
+
+    def describe(self, experiment: Experiment, text: str, underlay: Underlay) -> None:
+        """Write what is known before the run: the experiment as given, and the truth."""
+        (self.path / "experiment.toml").write_text(text)
+        save_underlay(underlay, self.path / "underlay.json")
+        self._write_run(experiment)
+
+    def finish(self, experiment: Experiment, verdict: Mapping[str, Any]) -> Path:
+        """Write the outcome, and give the directory its final name, which is returned."""
+        self._write_run(experiment)
+        _write_json(self.path / "verdict.json", verdict)
+        final = self.path.with_name(self.path.name.removesuffix(".partial"))
+        self.path.rename(final)
+        self.path = final
+        _point_latest(final)
+        return final
+
+    def gather_records(self) -> int:
+        """Turn what agents logged into one Parquet file; returns the number of records."""
+        logs = sorted((self.path / "agents").glob("*.jsonl"))
+        rows = (row for log in logs for row in read_records(log))
+        count = _write_records(self.path / "agents" / "records.parquet", rows)
+        for log in logs:
+            log.unlink()
+        return count
+
+    def _write_run(self, experiment: Experiment) -> None:
+        _write_json(
+            self.path / "run.json",
+            {
+                "experiment": experiment.to_dict(),
+                "command": sys.argv,
+                "versions": {name: version(name) for name in ("tdo-testbed", *_PACKAGES)},
+                "python": platform.python_version(),
+                "kernel": platform.release(),
+                "commit": _commit(),
+                "phases_s": self.phases,
+            },
+        )
+
+
+def load_run_experiment(run: Path) -> tuple[Experiment, str]:
+    """The experiment that a run directory is from, resolved and as given."""
+    try:
+        document = json.loads((run / "run.json").read_text())["experiment"]
+        text = (run / "experiment.toml").read_text()
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(
+            f"{run}: expected a run directory with run.json, found: {error}"
+        ) from error
+    return experiment_from_dict(document, str(run / "run.json")), text
+
+
+def _write_records(path: Path, rows: Iterator[Any]) -> int:
+    count = 0
+    with pq.ParquetWriter(path, RECORD_SCHEMA, compression="zstd") as writer:
+        batch: list[dict[str, Any]] = []
+        for row in rows:
+            batch.append(row._asdict() | {"values": json.dumps(row.values, sort_keys=True)})
+            if len(batch) == _RECORDS_AT_ONCE:
+                writer.write_table(pa.Table.from_pylist(batch, RECORD_SCHEMA))
+                count += len(batch)
+                batch = []
+        writer.write_table(pa.Table.from_pylist(batch, RECORD_SCHEMA))
+    return count + len(batch)
+
+
+def _point_latest(final: Path) -> None:
+    latest = final.parent / "latest"
+    draft = final.parent / ".latest.new"
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(final.name)
+    draft.replace(latest)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def _commit() -> str | None:
+    """The commit of the testbed itself, when it runs from a checkout."""
+    here = Path(__file__).parent
+    done = subprocess.run(
+        ["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else None

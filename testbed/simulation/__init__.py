@@ -1,0 +1,1 @@
+"""Underlays in the simulator: setting the stage for `agents.runtime.simulator`."""

@@ -1,0 +1,96 @@
+"""One simulated run: the same agents and faults as an emulated one, in simulated time."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agents.agent import Agent
+from agents.kinds import make_agent
+from agents.records import RecordLog
+from agents.runtime.simulator import Simulator
+from testbed.experiment import Experiment, Fault
+from testbed.stage import Casting
+from topologies.underlay import Underlay
+
+_PROGRESS_STEPS = 5
+
+
+def simulate(
+    experiment: Experiment,
+    underlay: Underlay,
+    castings: list[Casting],
+    folder: Path,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    """Run an experiment in the simulator; returns figures about it."""
+    end_us = int(experiment.duration_s * 1e6)
+    packets = folder.parent / "packets"
+    packets.mkdir()
+    with (folder / "simulation.jsonl").open("w") as file:
+        log = RecordLog(file)
+        with Simulator(
+            underlay, seed=experiment.seed, record=log.write, packets=packets
+        ) as simulator:
+            living = _Living(experiment, simulator)
+            for casting in castings:
+                living.add(casting)
+            for fault in experiment.faults:
+                _plan(fault, simulator, living)
+            for step in range(1, _PROGRESS_STEPS + 1):
+                simulator.run(end_us * step // _PROGRESS_STEPS)
+                say(f"{simulator.now_us / 1e6:g} of {experiment.duration_s:g} s")
+        for host, agent in living.agents.items():
+            log.write(end_us, host, "agent_ended", dict(agent.counts))
+    return {"messages": simulator.messages, "dropped": dict(simulator.counts)}
+
+
+class _Living:
+    """The agents that live now, each in one of its lives."""
+
+    def __init__(self, experiment: Experiment, simulator: Simulator) -> None:
+        self.agents: dict[str, Agent] = {}
+        self._experiment = experiment
+        self._simulator = simulator
+        self._lives: Counter[str] = Counter()
+
+    def add(self, casting: Casting) -> None:
+        """Plan the birth of an agent."""
+        self._simulator.add_agent(casting.host, lambda: self._make(casting))
+        self._simulator.start_agent(casting.start_us, casting.host)
+
+    def kill(self, at_us: int, host: str) -> None:
+        """Plan the end of an agent."""
+        self._simulator.kill_agent(at_us, host)
+        self._simulator.call_at(at_us, lambda _now_us: self._bury(host))
+
+    def _bury(self, host: str) -> None:
+        self.agents.pop(host, None)
+
+    def _make(self, casting: Casting) -> Agent:
+        self._lives[casting.host] += 1
+        self.agents[casting.host] = make_agent(
+            self._experiment.overlay,
+            self._experiment.seed,
+            casting.address,
+            casting.contacts,
+            f"{casting.seed}/{self._lives[casting.host]}",
+        )
+        return self.agents[casting.host]
+
+
+def _plan(fault: Fault, simulator: Simulator, living: _Living) -> None:
+    at_us = int(fault.at_s * 1e6)
+    match fault.action:
+        case "kill-agent":
+            living.kill(at_us, fault.target)
+        case "restart-agent":
+            simulator.start_agent(at_us, fault.target)
+        case "link-down" | "link-up":
+            a, b = fault.target.split("-")
+            simulator.set_link(at_us, a, b, up=fault.action == "link-up")
+        case "router-down" | "router-up":
+            simulator.set_router(at_us, fault.target, up=fault.action == "router-up")
+        case "delay":
+            a, b = fault.target.split("-")
+            simulator.set_delay(at_us, a, b, fault.delay_us)

@@ -1,0 +1,187 @@
+"""Experiments run on real networks: every record is there, and agents survive bad luck."""
+
+import json
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from agents.agent import Ping
+from agents.codec import encode
+from agents.runtime.sockets import PORT
+from testbed.cli import main
+from testbed.emulation.agents import AgentProcesses
+from testbed.emulation.network import EmulatedNetwork
+from testbed.experiment import Experiment, Fault, TopologySettings
+from testbed.run import Outcome, run_experiment
+from testbed.stage import cast, make_underlay
+from topologies.routes import Routes
+from topologies.underlay_file import load_underlay
+
+SMALL = Experiment(
+    name="small",
+    duration_s=3.0,
+    contacts=2,
+    start_over_s=0.3,
+    topology=TopologySettings(routers=10, hosts=6),
+    overlay={"kind": "hello", "greetings": 3, "period_us": 300_000},
+)
+
+
+def perform(experiment: Experiment, folder: Path) -> Outcome:
+    return run_experiment(experiment, "", folder, say=lambda _: None)
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    rows = pq.read_table(run / "agents" / "records.parquet").to_pylist()
+    return [row | {"values": json.loads(row["values"])} for row in rows]
+
+
+def of_kind(rows: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["what"] == what]
+
+
+@pytest.mark.parametrize("per_process", [1, 4, 64])
+def test_every_greeting_delay_and_route_is_recorded(per_process: int, tmp_path: Path) -> None:
+    outcome = perform(replace(SMALL, agents_per_process=per_process), tmp_path)
+    rows = records(outcome.path)
+    underlay = load_underlay(outcome.path / "underlay.json")
+    routes = Routes(underlay)
+    assert len(of_kind(rows, "welcomed")) == 6 * 2 * 3
+    inferred = of_kind(rows, "route_inferred")
+    assert len(inferred) == 6 * 2
+    for row in inferred:
+        peer = underlay.name_at[str(IPv4Address(row["values"]["peer"]))]
+        seen = [
+            underlay.name_at[str(IPv4Address(int(router)))]
+            for router in row["values"]["routers"].split()
+        ]
+        assert seen == routes.path(row["host"], peer)[1:-1]
+    for row in of_kind(rows, "delay_measured"):
+        peer = underlay.name_at[str(IPv4Address(row["values"]["peer"]))]
+        there_us, back_us = (
+            routes.path_delay_us(row["host"], peer),
+            routes.path_delay_us(peer, row["host"]),
+        )
+        assert row["values"]["min_us"] >= there_us + back_us
+    assert (tmp_path / "small" / "latest").resolve() == outcome.path
+    assert json.loads((outcome.path / "verdict.json").read_text())["verdict"] == outcome.verdict
+    assert list(tmp_path.rglob("*.partial")) == []
+
+
+def test_both_backends_send_the_same_messages(tmp_path: Path) -> None:
+    counts = {}
+    for backend in ("emulation", "simulation"):
+        rows = records(perform(replace(SMALL, backend=backend), tmp_path).path)
+        ended = {row["host"]: row["values"] for row in of_kind(rows, "agent_ended")}
+        welcomed = Counter((row["host"], row["values"]["by"]) for row in of_kind(rows, "welcomed"))
+        routes = {
+            (row["host"], row["values"]["peer"]): row["values"]["routers"]
+            for row in of_kind(rows, "route_inferred")
+        }
+        sent = {host: (values["sent"], values["received"]) for host, values in ended.items()}
+        counts[backend] = (sent, welcomed, routes)
+    assert counts["emulation"] == counts["simulation"]
+
+
+@pytest.mark.parametrize("per_process", [1, 64])
+def test_a_killed_agent_is_missed_and_a_restarted_one_greets_again(
+    per_process: int, tmp_path: Path
+) -> None:
+    faults = (Fault(0.5, "kill-agent", "h2"), Fault(1.5, "restart-agent", "h2"))
+    outcome = perform(
+        replace(SMALL, agents_per_process=per_process, duration_s=4.0, faults=faults), tmp_path
+    )
+    by_h2 = [row for row in of_kind(records(outcome.path), "welcomed") if row["host"] == "h2"]
+    assert any(row["time_us"] < 700_000 for row in by_h2)
+    assert not any(700_000 < row["time_us"] < 1_500_000 for row in by_h2)
+    assert sum(row["time_us"] > 1_500_000 for row in by_h2) == 2 * 3
+
+
+def test_reliable_greetings_outlast_a_cut_link(tmp_path: Path) -> None:
+    access = make_underlay(SMALL).access_router["h1"]
+    faults = (
+        Fault(0.4, "link-down", f"h1-{access}"),
+        Fault(2.4, "link-up", f"{access}-h1"),
+    )
+    outcome = perform(replace(SMALL, duration_s=8.0, faults=faults), tmp_path)
+    rows = records(outcome.path)
+    # Each Hello is repeated until it is through; a Welcome is not, so some may be missing.
+    repeated = sum(row["values"].get("resent", 0) for row in of_kind(rows, "agent_ended"))
+    assert repeated > 0
+    assert of_kind(rows, "given_up") == []
+
+
+def test_a_fault_about_nothing_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text('[[fault]]\nat_s = 1\naction = "kill-agent"\ntarget = "h99"\n')
+    assert main(["run", str(path), "--out", str(tmp_path / "results")]) == 2
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_interrupted_run_leaves_a_partial_directory(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text("duration_s = 60\n[topology]\nrouters = 10\nhosts = 6\n")
+    run = subprocess.Popen(
+        [Path(sys.executable).with_name("tdo"), "run", str(path), "--out", str(tmp_path)]
+    )
+    deadline = time.monotonic() + 30
+    logs = tmp_path / "long"
+    while not any(log.stat().st_size for log in logs.rglob("*.jsonl")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    run.terminate()
+    assert run.wait(30) == 1
+    (partial,) = logs.glob("*.partial")
+    assert (partial / "underlay.json").exists()
+
+
+def test_an_agent_shrugs_off_junk_and_counts_it(tmp_path: Path) -> None:
+    experiment = replace(SMALL, agents_per_process=64, duration_s=6.0)
+    underlay = make_underlay(experiment)
+    with EmulatedNetwork(underlay) as network:
+        agents = AgentProcesses(network, experiment, cast(experiment, underlay), tmp_path)
+        try:
+            agents.start()
+            origin_ns = agents.go()
+            time.sleep((origin_ns - time.monotonic_ns()) / 1e9 + 0.5)  # h1's agent is up
+            junk = _send_junk(network, 8_000)
+            agents.finish()
+        finally:
+            agents.stop()
+    rows = [json.loads(line) for log in tmp_path.glob("*.jsonl") for line in log.open()]
+    ended = {row["host"]: row["values"] for row in of_kind(rows, "agent_ended")}
+    dropped = ("malformed", "of_another_run", "misaddressed", "impostor", "repeated")
+    assert sum(ended["h1"].get(reason, 0) for reason in dropped) == junk
+    assert ended["h1"]["malformed"] > 0
+    assert ended["h1"]["of_another_run"] > 0
+    assert len(of_kind(rows, "welcomed")) == 6 * 2 * 3
+
+
+def _send_junk(network: EmulatedNetwork, count: int) -> int:
+    """Send random and mutated datagrams from h2 to h1's agent; returns how many."""
+    chance = random.Random(1)
+    address = network.underlay.address
+    h1, h2 = (int(IPv4Address(address[name])) for name in ("h1", "h2"))
+    good = encode(Ping(1), 0, 12345, h2, h1, 1, 0)
+    with network.inside("h2"):
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    for number in range(count):
+        junk = bytearray(good)
+        for _ in range(chance.randrange(4)):
+            junk[chance.randrange(len(junk))] = chance.randrange(256)
+        data = bytes(junk) if number % 3 else chance.randbytes(chance.randrange(200))
+        sender.sendto(data, (address["h1"], PORT))
+        if number % 20 == 0:
+            time.sleep(0.005)  # slower than the receive buffer fills
+    sender.close()
+    return count
