@@ -20,11 +20,18 @@ setup(
         "matplotlib>=3.8,<4",
         "pandas>=2.2,<3",  # PySpark 4 warns against pandas 3
         "pyspark>=4.0,<5",
+        "pyarrow>=15",
         "scapy>=2.5,<3",
         "paramiko>=3.4,<6",
     ],
     extras_require={
-        "test": ["pytest>=8,<10", "hypothesis>=6.100,<7", "ruff>=0.9,<1", "mypy>=1.13,<3"]
+        "test": [
+            "pytest>=8,<10",
+            "hypothesis>=6.100,<7",
+            "ruff>=0.9,<1",
+            "mypy>=1.13,<3",
+            "simpy>=4,<5",  # to race against
+        ]
     },
     entry_points={"console_scripts": ["tdo=testbed.cli:main"]},
 )

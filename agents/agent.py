@@ -4,7 +4,7 @@ Both runtimes drive this class, so encoding, the reliable hop, delay measurement
 treatment of bad datagrams are the same on sockets and in the simulator.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,7 +86,7 @@ class Agent:
         self._protocol = protocol
         self._next_message_id = 0
         self._outbox = Outbox()
-        self._windows: dict[PeerId, ReplayWindow] = {}
+        self._windows: defaultdict[PeerId, ReplayWindow] = defaultdict(ReplayWindow)
         self._measurements: dict[PeerId, _Measurement] = {}
 
     def start(self, now_us: int) -> Actions:
@@ -108,12 +108,13 @@ class Agent:
             return []
         self.counts["received"] += 1
         if isinstance(content, Acknowledgement):
-            self._outbox.acknowledge(now_us, source, content.message_id)
+            if not self._outbox.acknowledge(now_us, source, content.message_id):
+                return []
             return [CancelTimer(("resend", content.message_id))]
         actions: Actions = []
         if header.flags & WANTS_ACK:
-            actions.append(self._transmit(now_us, source, Acknowledgement(header.message_id))[1])
-        if not self._window(source).is_new(header.message_id):
+            actions.append(self._transmit(now_us, source, Acknowledgement(header.message_id)))
+        if not self._windows[source].is_new(header.message_id):
             self.counts["repeated"] += 1
             return actions
         return actions + self._take(now_us, source, content)
@@ -141,15 +142,9 @@ class Agent:
             return "impostor"
         return ""
 
-    def _window(self, sender: PeerId) -> ReplayWindow:
-        window = self._windows.get(sender)
-        if window is None:
-            window = self._windows[sender] = ReplayWindow()
-        return window
-
     def _take(self, now_us: int, sender: PeerId, content: Any) -> Actions:
         if isinstance(content, Ping):
-            return [self._transmit(now_us, sender, Pong(content.token))[1]]
+            return [self._transmit(now_us, sender, Pong(content.token))]
         if isinstance(content, Pong):
             return self._take_pong(now_us, sender, content.token)
         return self._carry_out(now_us, self._protocol.on_message(now_us, sender, content))
@@ -160,30 +155,30 @@ class Agent:
         for effect in effects:
             # Quicker than `match`, and this happens for every message.
             if isinstance(effect, Send):
-                actions += self._send(now_us, effect.to, effect.message, effect.reliable)
+                if effect.reliable:
+                    actions += self._send_reliably(now_us, effect.to, effect.message)
+                else:
+                    actions.append(self._transmit(now_us, effect.to, effect.message))
             elif isinstance(effect, MeasureDelay):
                 actions += self._measure(now_us, effect.target, effect.samples)
             else:
                 actions.append(effect)
         return actions
 
-    def _send(self, now_us: int, to: PeerId, content: Any, reliable: bool) -> Sequence[Action]:
-        if to == self.address:
-            raise ValueError(f"{type(content).__name__}: a protocol sent a message to itself")
-        message_id, transmit = self._transmit(now_us, to, content, WANTS_ACK if reliable else 0)
-        if not reliable:
-            return (transmit,)
+    def _send_reliably(self, now_us: int, to: PeerId, content: Any) -> Sequence[Action]:
+        message_id = self._next_message_id
+        transmit = self._transmit(now_us, to, content, WANTS_ACK)
         timeout_us = self._outbox.add(now_us, message_id, to, content, transmit.datagram)
         return transmit, SetTimer(("resend", message_id), timeout_us)
 
-    def _transmit(
-        self, now_us: int, to: PeerId, content: Any, flags: int = 0
-    ) -> tuple[int, Transmit]:
+    def _transmit(self, now_us: int, to: PeerId, content: Any, flags: int = 0) -> Transmit:
+        if to == self.address:
+            raise ValueError(f"{type(content).__name__}: a protocol sent a message to itself")
         message_id = self._next_message_id
         self._next_message_id = message_id + 1 & 0xFFFFFFFF
         self.counts["sent"] += 1
         datagram = encode(content, flags, self._run_id, self.address, to, message_id, now_us)
-        return message_id, Transmit(to, datagram)
+        return Transmit(to, datagram)
 
     def _resend(self, now_us: int, message_id: int) -> Actions:
         waiting = self._outbox.expire(message_id)
@@ -208,7 +203,7 @@ class Agent:
     def _ping(self, now_us: int, target: PeerId) -> Actions:
         measurement = self._measurements[target]
         measurement.token, measurement.sent_us = self._next_message_id, now_us
-        _, transmit = self._transmit(now_us, target, Ping(measurement.token))
+        transmit = self._transmit(now_us, target, Ping(measurement.token))
         return [transmit, SetTimer(("sample", target), _SAMPLE_TIMEOUT_US)]
 
     def _take_pong(self, now_us: int, sender: PeerId, token: int) -> Actions:

@@ -45,6 +45,7 @@ class Probing(Protocol[Result_co]):
         answer: Answer,
         round_trip_us: int,
         hops_back: int | None,
+        ttl_left: int | None,
     ) -> list[Probe]: ...
 
     def on_time(self, now_us: int) -> list[Probe]: ...
@@ -89,7 +90,7 @@ class HostProbing(Generic[Result]):
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if no answer comes before."""
+        """When `on_time` wants to be called, if no answer comes before; it may have passed."""
         deadlines = (one.deadline_us for one in self._under_way.values())
         return min((at_us for at_us in deadlines if at_us is not None), default=None)
 
@@ -107,7 +108,8 @@ class HostProbing(Generic[Result]):
         address: int,
         answer: Answer,
         received_us: int,
-        hops_back: int | None,
+        hops_back: int | None = None,
+        ttl_left: int | None = None,
     ) -> list[Result]:
         """Take in an answer, received then by the clock of `Send`; returns what is complete.
 
@@ -118,7 +120,7 @@ class HostProbing(Generic[Result]):
             return []  # of a probe whose answer no longer matters
         round_trip_us = max(0, received_us - one.sent_us.pop(mark.probe_number))
         probes = one.probing.on_reply(
-            now_us, mark.probe_number, address, answer, round_trip_us, hops_back
+            now_us, mark.probe_number, address, answer, round_trip_us, hops_back, ttl_left
         )
         return self._advance(one, probes)
 

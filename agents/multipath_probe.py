@@ -2,8 +2,9 @@
 
 The Multipath Detection Algorithm (Augustin, Friedman and Teixeira, "Measuring load-balanced
 paths in the Internet", IMC 2007): hop by hop, each router is given so many flows that the chance
-of having missed one of its next hops is below 5 %. More next hops take more flows. Flows are
-found to pass through a router by probing it with new ones. Driven like `agents.route_probe`.
+of having missed one of its next hops is small, 5 % unless set otherwise. More next hops take more
+flows. Flows are found to pass through a router by probing it with new ones. Driven like
+`agents.route_probe`.
 """
 
 from collections import Counter, defaultdict
@@ -97,7 +98,7 @@ class MultipathProbe:
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if no answer comes before."""
+        """When `on_time` wants to be called, if no answer comes before; it may have passed."""
         return self._outstanding.next_deadline_us
 
     def start(self, now_us: int) -> list[Probe]:
@@ -112,9 +113,10 @@ class MultipathProbe:
         answer: Answer,
         round_trip_us: int,
         hops_back: int | None = None,
+        ttl_left: int | None = None,
     ) -> list[Probe]:
         """Take in an answer, in time or late; repeated and unknown ones do no harm."""
-        del hops_back
+        del hops_back, ttl_left
         probe = self._outstanding.take_answer(number, round_trip_us)
         if probe is None or self.result is not None:
             return []
@@ -164,11 +166,15 @@ class MultipathProbe:
             flows = self._flows_through(router)
             asked = [flow for flow in flows if flow in self._seen[self._ttl]]
             next_hops = {self._seen[self._ttl][flow] for flow in asked}
-            needed = stopping_point(max(len(next_hops), 1) + 1) - len(asked)
+            needed = self._flows_needed(len(next_hops)) - len(asked)
             unasked = [flow for flow in flows if flow not in self._seen[self._ttl]][:needed]
             self._open.update(((self._ttl, flow), None) for flow in unasked)
             if not unasked:
                 self._open_new_flows(needed)
+
+    def _flows_needed(self, next_hops: int) -> int:
+        """How many flows show that a router with so many known next hops has no other."""
+        return stopping_point(max(next_hops, 1) + 1, self._settings.confidence)
 
     def _open_new_flows(self, count: int) -> None:
         """Ask where new flows go, at the hop where flows are missing."""

@@ -84,7 +84,7 @@ class ReplayWindow:
         """Note a message id; False if it was noted before, or is older than can be told."""
         ahead = message_id - self._newest
         if ahead > 0:
-            self._seen = (self._seen << min(ahead, _WINDOW) | 1) & _WINDOW_MASK
+            self._seen = (self._seen << ahead | 1) & _WINDOW_MASK if ahead < _WINDOW else 1
             self._newest = message_id
             return True
         if ahead <= -_WINDOW or self._seen >> -ahead & 1:

@@ -5,10 +5,11 @@ gives one hop. All probes of a route belong to one flow, so that routers which b
 flow send them all the same way (Augustin et al., "Avoiding traceroute anomalies with Paris
 traceroute", IMC 2006).
 
-Unlike traceroute, many TTLs are in flight together. The first probe goes all the way: the TTL that
-is left in its answer tells how far the target is, about, so the TTLs up to there can be asked at
-once and few beyond. Until that is known a small window moves on with the furthest hop that
-answered. So a route takes about two round trips, whatever its length.
+Unlike traceroute, many TTLs are in flight together. The first probe goes all the way, and the
+answer quotes it as it arrived, with the TTL it had left: so far is the target. Then all TTLs up to
+there are asked at once, and none beyond. Until that is known a small window moves on with the
+furthest hop that answered. So a route takes about two round trips, whatever its length, and a
+probe for each hop.
 
 A runtime calls `start`, then `on_reply` for what comes back and `on_time` when
 `next_deadline_us` has come; each returns the probes to send now. `result` is there at the end.
@@ -57,7 +58,7 @@ class RouteProbe:
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if no answer comes before."""
+        """When `on_time` wants to be called, if no answer comes before; it may have passed."""
         return self._outstanding.next_deadline_us
 
     def start(self, now_us: int) -> list[Probe]:
@@ -74,20 +75,26 @@ class RouteProbe:
         answer: Answer,
         round_trip_us: int,
         hops_back: int | None = None,
+        ttl_left: int | None = None,
     ) -> list[Probe]:
         """Take in an answer, in time or late; repeated and unknown ones do no harm.
 
-        `hops_back` says how many hops the answer took, if its TTL tells.
+        `ttl_left` is the TTL that the probe still had where it was answered; `hops_back`, the
+        hops that the answer took, is a hint where that is not known.
         """
         is_awaited = self._outstanding.is_waiting(number)
         probe = self._outstanding.take_answer(number, round_trip_us)
         if probe is None or self.result is not None:
             return []
-        if answer is not Answer.PASSING and hops_back is not None:
-            self._likely_end = self._likely_end or hops_back
-        if probe != self._scout:
-            self._hops[probe.ttl].in_flight -= is_awaited
+        is_scout = probe == self._scout
+        self._hops[probe.ttl].in_flight -= is_awaited and not is_scout
+        is_end = answer is not Answer.PASSING
+        if is_end and ttl_left is not None and 1 <= ttl_left <= probe.ttl:
+            self._note_hop(probe.ttl - ttl_left + 1, address, answer, round_trip_us)
+        elif not is_scout:
             self._note_hop(probe.ttl, address, answer, round_trip_us)
+        elif is_end and hops_back is not None:
+            self._likely_end = hops_back
         return self.go_on(now_us)
 
     def on_time(self, now_us: int) -> list[Probe]:

@@ -5,19 +5,23 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from testbed.commands import bench, clean, doctor, run, shell, topology
 from testbed.errors import UsageError
 from topologies.errors import TestbedError, TopologyError
 
 FAILED, WRONG_USE = 1, 2
+_DESCRIPTION = (
+    "What a publish/subscribe overlay costs the network under it, measured on a real one."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see the table in the README)."""
     options = _parser().parse_args(arguments)
     for request_to_end in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(request_to_end, _interrupt)
+        signal.signal(request_to_end, _end)
     try:
         status: int = options.run(options)
     except (TestbedError, OSError) as error:
@@ -31,13 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _interrupt(*_: object) -> None:
-    """Let a request to end do what Ctrl-C does, so that networks are taken down."""
-    raise KeyboardInterrupt
+def _end(*_: object) -> None:
+    """Leave in good order when asked to end, so that networks are taken down."""
+    raise SystemExit("tdo: ended by a signal")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tdo", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tdo", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"tdo {version('tdo-testbed')}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for module in (doctor, topology, run, shell, clean, bench):

@@ -50,7 +50,7 @@ def make_anonymous(underlay: Underlay, share: float, seed: int) -> Underlay:
 
     With one seed, the anonymous routers of a smaller share are among those of a larger one.
     """
-    check_parameter("share", share, "a share from 0 to 1", 0 <= share <= 1)
+    check_parameter("anonymous_routers", share, "a share from 0 to 1", 0 <= share <= 1)
     order = _random_numbers(seed, "anonymous_routers").permutation(len(underlay.routers))
     chosen = set(order[: round(share * len(underlay.routers))].tolist())
     routers = tuple(
@@ -66,7 +66,7 @@ def make_asymmetric(underlay: Underlay, spread: float, seed: int) -> Underlay:
     Each direction of each link is slower or faster by up to the share `spread`, independently,
     so the way back is often another. Last miles stay as they are.
     """
-    check_parameter("spread", spread, "a share from 0 to below 1", 0 <= spread < 1)
+    check_parameter("asymmetry", spread, "a share from 0 to below 1", 0 <= spread < 1)
     rng = _random_numbers(seed, "asymmetric_delays")
     factors = iter(rng.uniform(1 - spread, 1 + spread, size=(len(underlay.links), 2)).tolist())
     links = tuple(

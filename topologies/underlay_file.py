@@ -30,7 +30,10 @@ def load_underlay(path: Path) -> Underlay:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise TopologyError(f"{path}: expected a readable topology file, found: {error}") from error
+        reason = getattr(error, "strerror", None) or "bytes that are not UTF-8 text"
+        raise TopologyError(
+            f"{path}: expected a readable topology file, found: {reason}; name another"
+        ) from error
     return underlay_from_json(text, str(path))
 
 
@@ -132,7 +135,9 @@ def _check_keys(where: str, found: Any, required: set[str], optional: set[str]) 
     if not isinstance(found, dict):
         raise TopologyError(f"{where}: expected an object, found {found!r}")
     for key in sorted(required - found.keys()):
-        raise TopologyError(f"{where}: expected the key {key!r}, found {', '.join(found)}")
+        raise TopologyError(
+            f"{where}: expected the key {key!r}, found {', '.join(found) or 'none'}"
+        )
     for key in sorted(found.keys() - required - optional):
         known = ", ".join(sorted(required | optional))
         raise TopologyError(f"{where}: expected the keys {known}; found {key!r}")

@@ -44,7 +44,8 @@ class Forwarding:
         self.is_plain = np.array([is_plain(channel) for channel in channels], dtype=bool)
         self.is_plain &= ~self.is_dead
         self._is_backbone_plain = bool(self.is_plain[numbering.backbone].all())
-        self._plain_delays: list[list[int] | None] = [None] * len(underlay.routers)
+        # What `plain_delays_us` has found out so far, by router.
+        self.found_delays_us: list[list[int] | None] = [None] * len(underlay.routers)
 
     def next_channel(self, node: int, target: int) -> int:
         """The channel on which a node sends packets for an address, if it knows the way."""
@@ -71,9 +72,9 @@ class Forwarding:
 
     def plain_delays_us(self, router: int) -> list[int]:
         """For each router the delay of its way to this one, NOT_PLAIN if that takes more care."""
-        delays_us = self._plain_delays[router]
+        delays_us = self.found_delays_us[router]
         if delays_us is None:
-            delays_us = self._plain_delays[router] = self._find_plain_delays(router)
+            delays_us = self.found_delays_us[router] = self._find_plain_delays(router)
         return delays_us
 
     def _find_plain_delays(self, router: int) -> list[int]:

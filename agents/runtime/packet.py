@@ -3,20 +3,14 @@
 from dataclasses import dataclass
 from typing import Union
 
+from agents.host_probing import Mark
 from agents.probe import Answer
 
 HEADERS_BYTES = 28  # IP and UDP, and just as many for IP and ICMP
 FIRST_TTL = 64
 
-Content = Union[bytes, "ProbeMark", "Complaint"]
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeMark:
-    """What a probe carries: which of its sender's probings it belongs to, and its number."""
-
-    probing: int
-    number: int
+# A datagram of an agent, a probe, or an ICMP error.
+Content = Union[bytes, Mark, "Complaint"]
 
 
 @dataclass(frozen=True, slots=True)

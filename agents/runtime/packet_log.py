@@ -60,6 +60,9 @@ SCHEMA = pa.schema(
 )
 FILE_NAME = "packets.parquet"
 
+# Columns of few values, for which a dictionary is worth its price.
+_FEW_VALUES = ["link", "direction", "protocol", "ttl", "size_bytes", "kind", "flags", "hop_count",
+               "run_id", "event_id"]  # fmt: skip
 WRITE_AT = 1 << 15  # packets; some ten rows each
 _DIRECTIONS, _PROTOCOLS = pa.array(["ab", "ba"]), pa.array(["udp", "icmp"])
 _HEADER = np.dtype(
@@ -103,7 +106,12 @@ class PacketLog:
         self._links = pa.array([link.name for link in underlay.links])
         folder.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(
-            folder / FILE_NAME, SCHEMA, compression="zstd", compression_level=1
+            folder / FILE_NAME,
+            SCHEMA,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=_FEW_VALUES,
+            write_statistics=["time_us"],
         )
 
     def add(
@@ -115,7 +123,7 @@ class PacketLog:
     @property
     def is_full(self) -> bool:
         """Whether it is time to write."""
-        return len(self.arrivals) + len(self._entries) >= WRITE_AT
+        return len(self.arrivals) >= WRITE_AT or len(self._entries) >= WRITE_AT
 
     def write(self, forwarding: Forwarding) -> None:
         """Write what was noted; the ways of packets must not have changed since the last time."""

@@ -1,17 +1,20 @@
-"""Probes on real networks: one UDP socket for all routes from one host, and no raw packets.
+"""Probes on real networks: plain datagrams out, ICMP errors in.
 
-With IP_RECVERR the kernel keeps the ICMP errors that answer our datagrams on the socket's error
-queue, each with the address of who sent it and with our payload, which says what it answers.
-The ports stay the same for all probes of a flow, as Paris traceroute wants it. Routers have to
-quote at least 16 bytes of the datagram, as all that follow RFC 1812 do.
+All routes from one host share two sockets. A UDP socket sends the probes, each with its own TTL
+and all of a flow with the same ports, as Paris traceroute wants it. A raw socket receives the
+errors that routers and targets send back. They quote the probe: the payload says which one it was,
+and the header what TTL it had left, which an error queue (IP_RECVERR) does not show. The kernel
+says when each came in, so that a busy process does not lengthen round trips.
+
+Opening needs root; after that a process may drop it. Routers have to quote at least 16 bytes of
+the datagram, as those that follow RFC 1812 do.
 """
 
-import errno
 import select
 import socket
 import struct
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -22,38 +25,41 @@ from agents.route import Route
 from agents.route_probe import RouteProbe
 
 FIRST_PORT = 33_434  # as traceroute; flow 0, the others follow
-_IP_RECVERR, _IP_RECVTTL, _SO_TIMESTAMPNS = 11, 12, 35  # Linux; not in the socket module
+_SO_TIMESTAMPNS, _ICMP_FILTER = 35, 1  # Linux; not in the socket module
+_SOL_RAW = 255
 _PAYLOAD = struct.Struct(">II")  # a mark
-_EXTENDED_ERROR = struct.Struct("=IBBBxII")
-_OFFENDER = struct.Struct("=HH4s")
 _TIMESTAMP = struct.Struct("=qq")
 _TTL = struct.Struct("=i")
-_ICMP = 2
+_IP = struct.Struct(">B7xBB2x4s4x")  # header length, TTL, protocol, source
+_ICMP = struct.Struct(">BB6x")  # type, code
+_UDP = struct.Struct(">H6x")  # source port
 _UNREACHABLE, _TIME_EXCEEDED = 3, 11
 _PORT_UNREACHABLE, _FRAGMENTATION_NEEDED = 3, 4
-_ANCILLARY_BYTES = 256
+_QUOTE_BYTES = 256  # two IP headers with options, ICMP, UDP and a mark fit in
+_ANCILLARY_BYTES = 64
 _RECEIVE_BUFFER_BYTES = 1 << 20
-_SEND_TRIES = 8
-_STRAYS_AT_ONCE = 64
 
 Result = TypeVar("Result")
 
 
 class _Reply(NamedTuple):
-    """An ICMP error: what it answers, who sent it, what it means, when it came, from how far."""
+    """What an ICMP error says: what it answers, who sent it, its meaning, and when it came in.
+
+    `ttl_left` is the TTL of the probe as it arrived there.
+    """
 
     mark: Mark
     address: int
     answer: Answer
     received_us: int
-    hops_back: int | None
+    ttl_left: int
 
 
 class Prober(Generic[Result]):
     """Probes targets from the namespace it was made in; an event loop drives it.
 
     Watch the descriptor for input and call `on_readable`; call `on_time` when
-    `next_deadline_us` has come. Both return what was found out. Idle, it costs one socket.
+    `next_deadline_us` has come. Both return what was found out. Idle, it costs two sockets.
     """
 
     def __init__(
@@ -62,17 +68,21 @@ class Prober(Generic[Result]):
         settings: ProbeSettings | None = None,
         source_port: int = 0,
     ) -> None:
-        """Open the socket; `begin` makes what probes one target, for example `RouteProbe`."""
+        """Open the sockets; `begin` makes what probes one target, for example `RouteProbe`."""
         self._probing = HostProbing(begin, self._send, settings)
-        self._socket = _open_socket(source_port)
+        self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._sender.bind(("", source_port))
+        self._source_port = self._sender.getsockname()[1]
+        self._receiver = _open_receiver()
 
     def fileno(self) -> int:
         """The descriptor to watch."""
-        return self._socket.fileno()
+        return self._receiver.fileno()
 
     def close(self) -> None:
-        """Close the socket; what is under way never ends."""
-        self._socket.close()
+        """Close the sockets; what is under way never ends."""
+        self._sender.close()
+        self._receiver.close()
 
     def __enter__(self) -> "Prober[Result]":
         return self
@@ -97,9 +107,15 @@ class Prober(Generic[Result]):
     def on_readable(self, now_us: int) -> list[Result]:
         """Read the answers that came in; returns what is now complete."""
         finished: list[Result] = []
-        while (reply := self._read_reply()) is not None:
-            finished += self._probing.on_reply(now_us, *reply)
-        self._discard_strays()
+        for reply in self._read_replies():
+            finished += self._probing.on_reply(
+                now_us,
+                reply.mark,
+                reply.address,
+                reply.answer,
+                reply.received_us,
+                ttl_left=reply.ttl_left,
+            )
         return finished + self._probing.use_room(now_us)
 
     def on_time(self, now_us: int) -> list[Result]:
@@ -111,36 +127,21 @@ class Prober(Generic[Result]):
         """Send a probe; one that cannot be sent is lost, which its probing is prepared for."""
         ttl = [(socket.IPPROTO_IP, socket.IP_TTL, _TTL.pack(probe.ttl))]
         where = (socket.inet_ntoa(target.to_bytes(4)), FIRST_PORT + probe.flow)
-        sent_us = 0
-        for _ in range(_SEND_TRIES):
-            sent_us = time.time_ns() // 1000
-            # An error that came in for an earlier probe is reported, once, instead of sending.
-            with suppress(OSError):
-                self._socket.sendmsg([_PAYLOAD.pack(*mark)], ttl, 0, where)
-                break
+        sent_us = time.time_ns() // 1000
+        with suppress(OSError):
+            self._sender.sendmsg([_PAYLOAD.pack(*mark)], ttl, 0, where)
         return sent_us
 
-    def _read_reply(self) -> _Reply | None:
-        """The next answer on the error queue, if there is one."""
+    def _read_replies(self) -> Iterator[_Reply]:
+        """The answers to our probes that have come in."""
         while True:
             try:
-                payload, ancillary, _, _ = self._socket.recvmsg(
-                    _PAYLOAD.size, _ANCILLARY_BYTES, socket.MSG_ERRQUEUE
-                )
+                packet, ancillary, _, _ = self._receiver.recvmsg(_QUOTE_BYTES, _ANCILLARY_BYTES)
             except BlockingIOError:
-                return None
-            reply = _parse_reply(payload, ancillary)
+                return
+            reply = _parse_reply(packet, self._source_port, _received_us(ancillary))
             if reply is not None:
-                return reply
-
-    def _discard_strays(self) -> None:
-        """Drop what others send to our port, or the descriptor would stay readable."""
-        for _ in range(_STRAYS_AT_ONCE):
-            try:
-                self._socket.recv(1)
-            except OSError as error:
-                if error.errno == errno.EAGAIN:
-                    return
+                yield reply
 
 
 def probe_routes(
@@ -184,49 +185,44 @@ def _seconds_to_deadline(probers: Sequence[Prober[Any]]) -> float:
     return max(0, min(deadlines) - monotonic_us()) / 1e6
 
 
-def _open_socket(source_port: int) -> socket.socket:
-    """A UDP socket that keeps ICMP errors, with the time each came in."""
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-    opened.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
+def _open_receiver() -> socket.socket:
+    """A socket that gets the ICMP errors sent to this host, with the time each came in."""
+    opened = socket.socket(
+        socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.IPPROTO_ICMP
+    )
+    unwanted = 0xFFFFFFFF & ~(1 << _UNREACHABLE | 1 << _TIME_EXCEEDED)
+    opened.setsockopt(_SOL_RAW, _ICMP_FILTER, struct.pack("=I", unwanted))
     opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    opened.setsockopt(socket.IPPROTO_IP, _IP_RECVTTL, 1)
-    # The error queue counts against this buffer, and what does not fit is lost.
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-    opened.bind(("", source_port))
     return opened
 
 
-def _parse_reply(payload: bytes, ancillary: list[tuple[int, int, bytes]]) -> _Reply | None:
-    """What an entry of the error queue says, if it is an answer to a probe."""
-    said = {(level, kind): data for level, kind, data in ancillary}
-    error = said.get((socket.IPPROTO_IP, _IP_RECVERR), b"")
-    if len(error) < _EXTENDED_ERROR.size + _OFFENDER.size or len(payload) < _PAYLOAD.size:
-        return None
-    _, origin, icmp_type, code, _, _ = _EXTENDED_ERROR.unpack_from(error)
-    answer = _meaning(icmp_type, code) if origin == _ICMP else None
-    if answer is None:
-        return None
-    _, _, address = _OFFENDER.unpack_from(error, _EXTENDED_ERROR.size)
-    received_us = _received_us(said.get((socket.SOL_SOCKET, _SO_TIMESTAMPNS)))
-    hops_back = _hops_back(said.get((socket.IPPROTO_IP, socket.IP_TTL)))
-    mark = Mark(*_PAYLOAD.unpack(payload))
-    return _Reply(mark, int.from_bytes(address), answer, received_us, hops_back)
-
-
-def _received_us(timestamp: bytes | None) -> int:
+def _received_us(ancillary: list[tuple[int, int, bytes]]) -> int:
     """When a packet came in, by the kernel's clock reading if there is one."""
-    if timestamp is None:
-        return time.time_ns() // 1000
-    seconds, nanoseconds = _TIMESTAMP.unpack(timestamp)
-    return int(seconds) * 1_000_000 + int(nanoseconds) // 1000
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _TIMESTAMP.unpack(data)
+            return int(seconds) * 1_000_000 + int(nanoseconds) // 1000
+    return time.time_ns() // 1000
 
 
-def _hops_back(ttl: bytes | None) -> int | None:
-    """How many hops a packet took, as systems start with a TTL of 64, 128 or 255."""
-    if ttl is None:
+def _parse_reply(packet: bytes, source_port: int, received_us: int) -> _Reply | None:
+    """What an ICMP error says, if it is about a probe from our port."""
+    try:
+        length, _, _, address = _IP.unpack_from(packet)
+        error = (length & 15) * 4
+        icmp_type, code = _ICMP.unpack_from(packet, error)
+        quote = error + _ICMP.size
+        length, ttl_left, protocol, _ = _IP.unpack_from(packet, quote)
+        datagram = quote + (length & 15) * 4
+        (port,) = _UDP.unpack_from(packet, datagram)
+        mark = Mark(*_PAYLOAD.unpack_from(packet, datagram + _UDP.size))
+    except struct.error:
+        return None  # it quotes less than we need, or is no error at all
+    answer = _meaning(icmp_type, code)
+    if answer is None or protocol != socket.IPPROTO_UDP or port != source_port:
         return None
-    left = _TTL.unpack(ttl)[0]
-    return int(next(first for first in (64, 128, 255) if left <= first) - left + 1)
+    return _Reply(mark, int.from_bytes(address), answer, received_us, ttl_left)
 
 
 def _meaning(icmp_type: int, code: int) -> Answer | None:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from agents.host_probing import Mark
 from agents.probe import Answer
 from agents.runtime.event_queue import Event, EventQueue
 from agents.runtime.forwarding import Forwarding
 from agents.runtime.numbering import NO_CHANNEL, Numbering
-from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet, ProbeMark
+from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulated_channel import SimulatedChannel
 from topologies.errors import TopologyError
@@ -226,7 +227,7 @@ class SimulatedNetwork:
 
     def _take(self, now_us: int, node: int, packet: Packet) -> None:
         """Let the node that a packet is for have it; a probe finds nobody at its port."""
-        if isinstance(packet.content, ProbeMark):
+        if isinstance(packet.content, Mark):
             self._complain(now_us, node, packet, Answer.TARGET)
         elif node >= self.numbering.router_count:
             self.deliver(now_us, node, packet)

@@ -22,8 +22,8 @@ from agents.probe import ProbeSettings
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
 from agents.runtime.event_queue import Call, Event, EventQueue
-from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
-from agents.runtime.packet_log import PacketLog
+from agents.runtime.packet import HEADERS_BYTES, Packet
+from agents.runtime.packet_log import WRITE_AT, PacketLog
 from agents.runtime.simulated_network import SimulatedNetwork
 from agents.runtime.simulated_prober import NEVER_US, SimulatedProber
 from topologies.errors import TopologyError
@@ -167,7 +167,7 @@ class Simulator:
 
     def _follow_network(self) -> None:
         """Take over delays after a change."""
-        self._delays_us = self.network.forwarding.plain_delays_us
+        self._delays_us = self.network.forwarding.found_delays_us
         seats = self._seats.values()
         hosts = np.array([seat.node for seat in seats], dtype=np.int64)
         last_miles_us = zip(*self.network.forwarding.last_miles_us(hosts), strict=True)
@@ -190,7 +190,7 @@ class Simulator:
 
     def _log_arrival(self, log: PacketLog, event: Event) -> None:
         log.arrivals.append(event)
-        if log.is_full:
+        if len(log.arrivals) >= WRITE_AT:
             log.write(self.network.forwarding)
 
     def _hand_over(self, now_us: int, seat: Seat, source: int, datagram: bytes) -> None:
@@ -242,7 +242,10 @@ class Simulator:
     def _transmit(self, now_us: int, seat: Seat, to: int, datagram: bytes) -> None:
         target = self._seat_at.get(to)
         if target is not None:
-            way_us = seat.up_us + self._delays_us(target.router)[seat.router] + target.down_us
+            delays_us = self._delays_us[target.router]
+            if delays_us is None:
+                delays_us = self.network.forwarding.plain_delays_us(target.router)
+            way_us = seat.up_us + delays_us[seat.router] + target.down_us
             if way_us >= 0:  # one event for the whole way
                 queue = self._queue
                 event = (now_us + way_us, next(queue.numbers), target, seat.address, datagram)
@@ -258,9 +261,8 @@ class Simulator:
         content = packet.content
         if isinstance(content, bytes):
             self._hand_over(now_us, seat, packet.source, content)
-        elif isinstance(content, Complaint) and seat.prober is not None:
-            routes = seat.prober.on_complaint(now_us, packet.source, content)
-            self._report_routes(now_us, seat, routes)
+        elif seat.prober is not None:
+            self._report_routes(now_us, seat, seat.prober.on_answer(now_us, packet))
 
     def _probe(self, now_us: int, seat: Seat, target: int) -> None:
         if seat.prober is None:

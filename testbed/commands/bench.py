@@ -9,6 +9,8 @@ _BENCHES = {
     "build": "building networks, beside stock Mininet and up to the paper's size (root)",
     "agents": "1,024 agents on 1,640 routers: until they are up, and idle (root)",
     "links": "delays and losses of links, idle and loaded (root)",
+    "probe": "route probing beside traceroute and scamper on 300 routers (root)",
+    "simulate": "messages a second and memory of the simulator, beside SimPy",
 }
 
 

@@ -12,8 +12,11 @@ from mininet.log import lg, output
 from testbed.commands.privileges import require_root
 from testbed.emulation.network import EmulatedNetwork, Phase
 from testbed.errors import UsageError
+from testbed.experiment import load_experiment
+from testbed.stage import make_underlay
 from topologies.errors import TestbedError
 from topologies.importers import load_topology
+from topologies.underlay import Underlay
 
 _HINT = """
 Try `h1 ping h2`, `h1 traceroute -n h2`, `route h1 h2`, `r1 ip route`, `link r1 r2 down`, `help`.
@@ -24,7 +27,7 @@ Leave with `exit`; the network goes with you.
 def add_parser(commands: Any) -> None:
     """Add `shell` to the commands."""
     parser = commands.add_parser("shell", help="build a network and walk around in it (root)")
-    parser.add_argument("file", type=Path, help="a topology file of ours or of any known format")
+    parser.add_argument("file", type=Path, help="an experiment, or a topology of any known format")
     parser.add_argument(
         "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave"
     )
@@ -35,7 +38,7 @@ def add_parser(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     require_root(f"shell {options.file}")
-    underlay = load_topology(options.file)
+    underlay = _load(options.file)
     commands = options.commands
     if commands is None and not sys.stdin.isatty():
         commands = sys.stdin.read().splitlines()
@@ -49,6 +52,13 @@ def _run(options: argparse.Namespace) -> int:
         print(_HINT if commands is None else "", flush=True)
         Prompt(network, commands)
     return 0
+
+
+def _load(path: Path) -> Underlay:
+    """The underlay of an experiment file, or in a topology file."""
+    if path.suffix == ".toml":
+        return make_underlay(load_experiment(path))
+    return load_topology(path)
 
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet has no types
@@ -81,7 +91,9 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet has no types
             return bool(super().onecmd(line))
         except TestbedError as error:
             output(f"{error}\n")
-            return False
+        except Exception as error:  # a slip of the prompt must not take the network down
+            output(f"{line}: {type(error).__name__}: {error}\n")
+        return False
 
     def do_route(self, line: str) -> None:
         """Show the true route between two nodes: route h1 h9"""

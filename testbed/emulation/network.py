@@ -130,17 +130,19 @@ class EmulatedNetwork(Mininet):
     def stop(self) -> None:
         """Take everything down; may be called at any time, and again."""
         with _uninterrupted():
-            with self._phase("shells"):
-                for node in self.nameToNode.values():
-                    node.terminate()
-                self.nameToNode.clear()
-            with self._phase("links removed"):
-                self.link_layer.close()
-            with self._phase("namespaces removed"):
-                for namespace in self._namespaces.values():
-                    namespace.close()
-                self._namespaces.clear()
-                self.ledger.settle()
+            try:
+                with self._phase("shells"):
+                    for node in self.nameToNode.values():
+                        node.terminate()
+                    self.nameToNode.clear()
+                with self._phase("links removed"):
+                    self.link_layer.close()
+            finally:
+                with self._phase("namespaces removed"):
+                    for namespace in self._namespaces.values():
+                        namespace.close()
+                    self._namespaces.clear()
+                    self.ledger.settle()
 
     def set_link(self, a: str, b: str, up: bool) -> None:
         """Cut or mend the link between two nodes, and let routes follow."""
@@ -175,6 +177,10 @@ class EmulatedNetwork(Mininet):
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
         """What Mininet's prompt calls for `link r1 r2 down`."""
         self.set_link(src, dst, up=status == "up")
+
+    def iperf(self, *_: object, **__: object) -> None:
+        """What Mininet's prompt calls for `iperf`; its way kills every iperf of the machine."""
+        raise EmulationError("iperf: start it yourself, as in `h2 iperf -s &`, `h1 iperf -c h2`")
 
     def counts(self) -> dict[str, Any]:
         """What the links have forwarded and dropped so far."""
@@ -247,7 +253,8 @@ class EmulatedNetwork(Mininet):
         used_mb = max(0.0, self._available_mb - available_mb())
         phase = Phase(name, time.perf_counter() - start, used_mb)
         self.phases.append(phase)
-        self._on_phase(phase)
+        with suppress(OSError):  # nobody may be left to read what is printed
+            self._on_phase(phase)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ FORBIDDEN = {
     "analysis": {"mininet", "testbed", "agents", "benchmarks"},
     "testbed": {"pyspark", "benchmarks"},
 }
+# Protocols get time and randomness as arguments, and leave all I/O to the runtimes.
+FORBIDDEN_IN_PROTOCOLS = {"socket", "time", "asyncio", "threading", "select", "datetime"}
 # Commands import what only they need when they run.
 LAZY_ALLOWED = {"testbed/commands": {"pyspark", "analysis", "benchmarks"}}
 
@@ -36,6 +38,44 @@ def broken_walls(root: Path) -> list[str]:
             found = set(imports(path, at_top_only=place in LAZY_ALLOWED))
             broken += [f"{path.relative_to(root)}: {name}" for name in sorted(found & forbidden)]
     return broken
+
+
+def impure_protocols(root: Path) -> list[str]:
+    """Every use of I/O, clocks or shared dice in the modules directly in `agents/`."""
+    broken = []
+    for path in sorted((root / "agents").glob("*.py")):
+        found = set(imports(path, at_top_only=False)) & FORBIDDEN_IN_PROTOCOLS
+        broken += [f"{path.name}: {name}" for name in sorted(found)]
+        broken += [f"{path.name}: random.{name}" for name in shared_dice(path)]
+    return broken
+
+
+def shared_dice(path: Path) -> Iterator[str]:
+    """What a module uses of `random` other than the class `Random`."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "random":
+            yield from (name.name for name in node.names if name.name != "Random")
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name == "random")
+
+
+def test_protocols_have_no_clock_no_sockets_and_no_shared_dice() -> None:
+    assert impure_protocols(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "breach"),
+    [
+        ("import time", "time"),
+        ("from asyncio import sleep", "asyncio"),
+        ("import random", "random.random"),
+        ("from random import choice", "random.choice"),
+    ],
+)
+def test_an_impure_protocol_is_noticed(text: str, breach: str, tmp_path: Path) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "bad.py").write_text(f"def f():\n    {text}\n")
+    assert impure_protocols(tmp_path) == [f"bad.py: {breach}"]
 
 
 def test_no_package_imports_what_it_must_not() -> None:

@@ -1,0 +1,128 @@
+"""Routes by raw packets that Scapy makes and reads: a second way to the same answer.
+
+It shares no code with `agents.route_probe` but the result, so that each can test the other, and
+it is the place to try other kinds of probes. It needs root, and time is no object.
+"""
+
+import logging
+import select
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+
+from agents.route import Hop, Route
+
+# Scapy speaks up at import about what this machine does not have.
+logging.getLogger("scapy").setLevel(logging.ERROR)
+
+from scapy.layers.inet import ICMP, IP, UDP, IPerror, UDPerror  # noqa: E402
+
+_PORT = 33_434
+_TIME_EXCEEDED, _UNREACHABLE, _PORT_UNREACHABLE = 11, 3, 3
+_LARGEST_PACKET = 65_535
+
+
+@dataclass(slots=True)
+class _Trace:
+    """What is known of one route: who answered each TTL, and which of them was the end."""
+
+    target: int
+    hops: dict[int, Hop] = field(default_factory=dict)
+    end_ttl: int | None = None
+    is_reached: bool = False
+
+    def missing(self, max_ttl: int) -> list[int]:
+        """The TTLs up to the end that nobody has answered."""
+        return [ttl for ttl in range(1, (self.end_ttl or max_ttl) + 1) if ttl not in self.hops]
+
+    def route(self) -> Route:
+        """The hops to the end, or to the last that answered."""
+        last = self.end_ttl or max(self.hops, default=0)
+        hops = tuple(self.hops.get(ttl, Hop(None)) for ttl in range(1, last + 1))
+        return Route(self.target, hops, self.is_reached)
+
+
+def scapy_routes(
+    targets: Iterable[int | str], max_ttl: int = 30, rounds: int = 3, timeout_s: float = 1.0
+) -> list[Route]:
+    """The routes from here to each target: all TTLs at once, then again those without answer."""
+    traces = [_Trace(int(IPv4Address(target))) for target in targets]
+    with ExitStack() as opened:
+        sender = opened.enter_context(
+            socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        )
+        receiver = opened.enter_context(
+            socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        )
+        # Nobody else gets this port while we use it; no datagram ever comes in here.
+        reserved = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        reserved.bind(("", 0))
+        for _ in range(rounds):
+            _probe_once(sender, receiver, reserved.getsockname()[1], traces, max_ttl, timeout_s)
+    return [trace.route() for trace in traces]
+
+
+def _probe_once(
+    sender: socket.socket,
+    receiver: socket.socket,
+    source_port: int,
+    traces: list[_Trace],
+    max_ttl: int,
+    timeout_s: float,
+) -> None:
+    """Send a probe for each TTL that is missing, and listen as long as some are."""
+    # The identification of the IP packet comes back with the answer, and says what it answers.
+    sent: dict[int, tuple[_Trace, int, float]] = {}
+    for trace in traces:
+        for ttl in trace.missing(max_ttl):
+            number = len(sent) + 1
+            sent[number] = (trace, ttl, time.time())
+            packet = _packet(trace.target, source_port, ttl, number)
+            sender.sendto(bytes(packet), (packet.dst, 0))
+            _take_answers(receiver, source_port, sent, 0)
+    deadline_s = time.time() + timeout_s
+    while any(trace.missing(max_ttl) for trace in traces) and time.time() < deadline_s:
+        _take_answers(receiver, source_port, sent, deadline_s - time.time())
+
+
+def _packet(target: int, source_port: int, ttl: int, number: int) -> IP:
+    address = str(IPv4Address(target))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.connect((address, _PORT))
+        source = asked.getsockname()[0]
+    return IP(src=source, dst=address, ttl=ttl, id=number) / UDP(sport=source_port, dport=_PORT)
+
+
+def _take_answers(
+    receiver: socket.socket,
+    source_port: int,
+    sent: dict[int, tuple[_Trace, int, float]],
+    wait_s: float,
+) -> None:
+    """Note all answers that are there, after waiting so long for a first one."""
+    for packet in _packets(receiver, wait_s):
+        if ICMP not in packet or IPerror not in packet or UDPerror not in packet:
+            continue
+        if packet[UDPerror].sport == source_port and packet[IPerror].id in sent:
+            trace, ttl, sent_s = sent[packet[IPerror].id]
+            _note(trace, ttl, packet, int((time.time() - sent_s) * 1e6))
+
+
+def _packets(receiver: socket.socket, wait_s: float) -> Iterator[IP]:
+    """The packets that have come in, dissected."""
+    while select.select([receiver], [], [], max(0.0, wait_s))[0]:
+        yield IP(receiver.recv(_LARGEST_PACKET))
+        wait_s = 0
+
+
+def _note(trace: _Trace, ttl: int, packet: IP, round_trip_us: int) -> None:
+    error = packet[ICMP]
+    if error.type not in (_TIME_EXCEEDED, _UNREACHABLE):
+        return
+    trace.hops.setdefault(ttl, Hop(int(IPv4Address(packet.src)), (round_trip_us,)))
+    if error.type == _UNREACHABLE and ttl < (trace.end_ttl or ttl + 1):
+        trace.end_ttl = ttl
+        trace.is_reached = error.code == _PORT_UNREACHABLE

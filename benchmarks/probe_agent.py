@@ -1,0 +1,32 @@
+"""One prober in a process of its own, for `benchmarks.probe`.
+
+It says `ready`, and answers every line of addresses with one line: the routes to them as JSON.
+"""
+
+import json
+import sys
+from ipaddress import IPv4Address
+
+from agents.route import Route
+from agents.route_probe import RouteProbe
+from agents.runtime.probe_sockets import Prober, monotonic_us, run_probers
+
+
+def main() -> None:
+    """Probe what standard input asks for, until it ends."""
+    prober = Prober(RouteProbe)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        for target in line.split():
+            prober.probe(monotonic_us(), int(IPv4Address(target)))
+        (routes,) = run_probers([prober])
+        print(json.dumps([_plain(route) for route in routes]), flush=True)
+
+
+def _plain(route: Route) -> tuple[int, list[int | None], list[int]]:
+    """The target, the hops, and the round trips to the last of them."""
+    return route.target, [hop.address for hop in route.hops], list(route.hops[-1].round_trips_us)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The same agents driven by SimPy, written as its documentation writes networks.
+
+A host is a process that waits on a `Store`, its mailbox; a timer is a process that waits with
+`timeout`. Packets can be carried in three ways, from the one that says most about the network to
+the one that says least:
+
+- "nodes": routers are processes with mailboxes too, and a cable is a process that waits for the
+  link's delay and puts the packet into the next mailbox (the "event latency" example of SimPy's
+  documentation). Here every link could get a rate or go down, as in our simulator.
+- "links": a packet is one process that waits for the delay of each link on its way in turn.
+- "ways": a packet is one process that waits once, for the delay of its whole way.
+
+Ways are looked up before the clock runs, and nothing is written down, to SimPy's advantage.
+"""
+
+from collections.abc import Generator, Hashable, Mapping
+from itertools import pairwise
+from typing import Any, Literal
+
+import simpy
+
+from agents.agent import Actions, Agent, Transmit
+from agents.protocol import SetTimer
+from topologies.routes import Routes
+
+Style = Literal["nodes", "links", "ways"]
+_Process = Generator[simpy.Event, Any, None]
+_Packet = tuple[int, bytes, list[tuple[int, simpy.Store]], int]
+
+
+class SimpyHost:
+    """An agent with its mailbox, its timers, and its ways to others: delay and next mailbox."""
+
+    def __init__(self, env: simpy.Environment, name: str, agent: Agent) -> None:
+        self.name = name
+        self.agent = agent
+        self.mailbox = simpy.Store(env)
+        self.timers: dict[Hashable, int] = {}
+        self.ways: dict[int, list[tuple[int, simpy.Store]]] = {}
+
+
+class SimpySimulation:
+    """Agents on the hosts of an underlay, run by SimPy."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        agents: Mapping[str, Agent],
+        contacts: Mapping[str, tuple[int, ...]],
+        style: Style,
+    ) -> None:
+        self.messages = 0
+        self._env = simpy.Environment()
+        self._style = style
+        hosts = [SimpyHost(self._env, name, agent) for name, agent in agents.items()]
+        self._host_at = {host.agent.address: host for host in hosts}
+        self._find_ways(routes, contacts)
+        for host in hosts:
+            self._env.process(self._live(host))
+
+    def run(self, until_us: int) -> None:
+        """Let everything happen that is due before a time."""
+        self._env.run(until_us)
+
+    def _find_ways(self, routes: Routes, contacts: Mapping[str, tuple[int, ...]]) -> None:
+        delay_us = _link_delays(routes)
+        mailboxes = {host.name: host.mailbox for host in self._host_at.values()}
+        for router in routes.underlay.routers:
+            mailboxes[router.name] = simpy.Store(self._env)
+            self._env.process(self._route(mailboxes[router.name]))
+        for a in self._host_at.values():
+            for b in (self._host_at[address] for address in contacts[a.name]):
+                for source, target in ((a, b), (b, a)):
+                    path = routes.path(source.name, target.name)
+                    links = pairwise(path)
+                    way = [(delay_us[link], mailboxes[link[1]]) for link in links]
+                    if self._style == "ways":
+                        way = [(sum(delay for delay, _ in way), target.mailbox)]
+                    source.ways[target.agent.address] = way
+
+    def _live(self, host: SimpyHost) -> _Process:
+        self._carry_out(host, host.agent.start(int(self._env.now)))
+        while True:
+            source, datagram, _, _ = yield host.mailbox.get()
+            self.messages += 1
+            now_us = int(self._env.now)
+            self._carry_out(host, host.agent.on_datagram(now_us, source, datagram))
+
+    def _route(self, mailbox: simpy.Store) -> _Process:
+        while True:
+            self._env.process(self._cable((yield mailbox.get())))
+
+    def _cable(self, packet: _Packet) -> _Process:
+        source, datagram, way, step = packet
+        delay_us, mailbox = way[step]
+        yield self._env.timeout(delay_us)
+        mailbox.put((source, datagram, way, step + 1))
+
+    def _cross_links(self, packet: _Packet) -> _Process:
+        way = packet[2]
+        for delay_us, _ in way:
+            yield self._env.timeout(delay_us)
+        way[-1][1].put(packet)
+
+    def _carry_out(self, host: SimpyHost, actions: Actions) -> None:
+        carry = self._cable if self._style == "nodes" else self._cross_links
+        for action in actions:
+            if isinstance(action, Transmit):
+                way = host.ways[action.to]
+                self._env.process(carry((host.agent.address, action.datagram, way, 0)))
+            elif isinstance(action, SetTimer):
+                number = host.timers[action.name] = host.timers.get(action.name, 0) + 1
+                self._env.process(self._wait(host, action.name, action.delay_us, number))
+
+    def _wait(self, host: SimpyHost, name: Hashable, delay_us: int, number: int) -> _Process:
+        """A timer that runs."""
+        yield self._env.timeout(delay_us)
+        if host.timers[name] == number:
+            self._carry_out(host, host.agent.on_timer(int(self._env.now), name))
+
+
+def _link_delays(routes: Routes) -> dict[tuple[str, str], int]:
+    delays_us = {}
+    for link in routes.underlay.links:
+        delays_us[link.a, link.b] = link.ab.delay_us
+        delays_us[link.b, link.a] = link.ba.delay_us
+    return delays_us

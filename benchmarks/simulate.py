@@ -1,0 +1,178 @@
+"""How fast the simulator is: gossip among many, beside SimPy, and up to 100,000 nodes."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+
+from agents.agent import Agent
+from agents.gossip import GossipSize
+from agents.protocol import Surroundings
+from agents.runtime.simulator import Simulator
+from benchmarks.simpy_gossip import SimpySimulation, Style
+from topologies.hosts import attach_hosts
+from topologies.routes import Routes
+from topologies.underlay import Underlay
+from topologies.waxman import generate_waxman
+
+_SEED, _RUN_ID = 1, 1
+_ROUTERS = 1_640
+_CONTACTS = 20
+_PERIOD_US = 1_000_000
+_NODES, _ROUNDS, _REPEATS = 1_000, 40, 3
+_SIZES, _ROUNDS_WHEN_MANY = (1_000, 10_000, 100_000), 10
+_MB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Gossiping agents on the hosts of an underlay."""
+
+    underlay: Underlay
+    routes: Routes
+    contacts: dict[str, tuple[int, ...]]
+    rounds: int
+
+    def make_agents(self) -> dict[str, Agent]:
+        """New agents, the same each time."""
+        settings = {"period_us": _PERIOD_US, "rounds": self.rounds}
+        agents = {}
+        for host, known in self.contacts.items():
+            address = int(IPv4Address(self.underlay.address[host]))
+            given = Surroundings(address, known, Random(f"{_SEED}/{host}"), settings)
+            agents[host] = Agent(address, _RUN_ID, GossipSize(given))
+        return agents
+
+    @property
+    def until_us(self) -> int:
+        """When all rounds are over."""
+        return (self.rounds + 2) * _PERIOD_US
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many messages were handled in how much time of the processor."""
+
+    messages: int
+    duration_s: float
+
+    @property
+    def messages_per_s(self) -> float:
+        """The rate."""
+        return self.messages / self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a simulation of some size took."""
+
+    nodes: int
+    prepare_s: float
+    pace: Pace
+    base_mb: float
+    peak_mb: float
+
+    def __str__(self) -> str:
+        kb_a_node = (self.peak_mb - self.base_mb) * 1024 / self.nodes
+        return (
+            f"{self.nodes:7} nodes: {self.prepare_s:5.1f} s to prepare, "
+            f"{self.pace.messages} messages in {self.pace.duration_s:.1f} s, "
+            f"{self.pace.messages_per_s:.0f}/s, {self.peak_mb:.0f} MB, {kb_a_node:.1f} kB a node"
+        )
+
+
+def run() -> dict[str, float]:
+    """Print rates and growth, and return the figures."""
+    crowd = _make_crowd(_NODES, _ROUNDS)
+    print(f"gossip of {_NODES} nodes on {_ROUTERS} routers, the best of {_REPEATS}, one core")
+    paces = _compare(crowd)
+    for name, pace in paces.items():
+        print(f"  {name:36} {pace.messages_per_s:9.0f} messages/s", flush=True)
+    growths = [_measure_apart(nodes) for nodes in _SIZES]
+    ours, logged, *simpy = (pace.messages_per_s for pace in paces.values())
+    by_nodes, by_links, by_ways = simpy
+    return {
+        "messages_per_s": ours,
+        "messages_per_s_logged": logged,
+        "speedup_vs_simpy": ours / by_nodes,
+        "speedup_vs_simpy_links": ours / by_links,
+        "speedup_vs_simpy_ways": ours / by_ways,
+        "mb_at_100k_nodes": growths[-1].peak_mb,
+        "messages_per_s_at_100k_nodes": growths[-1].pace.messages_per_s,
+    }
+
+
+def _compare(crowd: Crowd) -> dict[str, Pace]:
+    """The best pace of each; they take turns, so that a busy moment is not one's alone."""
+    contestants: dict[str, Callable[[Crowd], Pace]] = {
+        "simulator": _run_ours,
+        "simulator, every crossing written": _run_ours_logged,
+        "SimPy, routers and cables": lambda crowd: _run_simpy(crowd, "nodes"),
+        "SimPy, one wait for each link": lambda crowd: _run_simpy(crowd, "links"),
+        "SimPy, one wait for the whole way": lambda crowd: _run_simpy(crowd, "ways"),
+    }
+    paces = [{name: race(crowd) for name, race in contestants.items()} for _ in range(_REPEATS)]
+    return {
+        name: max((turn[name] for turn in paces), key=lambda pace: pace.messages_per_s)
+        for name in contestants
+    }
+
+
+def _make_crowd(nodes: int, rounds: int) -> Crowd:
+    underlay = attach_hosts(generate_waxman(_ROUTERS, seed=_SEED), nodes, seed=_SEED)
+    everyone = [int(IPv4Address(underlay.address[host.name])) for host in underlay.hosts]
+    chance, contacts = Random(_SEED), {}
+    for host, address in zip(underlay.hosts, everyone, strict=True):
+        known = [peer for peer in chance.sample(everyone, _CONTACTS + 1) if peer != address]
+        contacts[host.name] = tuple(known[:_CONTACTS])
+    return Crowd(underlay, Routes(underlay), contacts, rounds)
+
+
+def _run_ours(crowd: Crowd, packets: Path | None = None) -> Pace:
+    with Simulator(crowd.underlay, seed=_SEED, routes=crowd.routes, packets=packets) as simulator:
+        for host, agent in crowd.make_agents().items():
+            simulator.add_agent(host, lambda agent=agent: agent)  # type: ignore[misc]
+            simulator.start_agent(0, host)
+        start_s = time.process_time()
+        simulator.run(crowd.until_us)
+        simulator.close()
+        return Pace(simulator.messages, time.process_time() - start_s)
+
+
+def _run_ours_logged(crowd: Crowd) -> Pace:
+    with tempfile.TemporaryDirectory() as folder:
+        return _run_ours(crowd, Path(folder))
+
+
+def _run_simpy(crowd: Crowd, style: Style) -> Pace:
+    simulation = SimpySimulation(crowd.routes, crowd.make_agents(), crowd.contacts, style)
+    start_s = time.process_time()
+    simulation.run(crowd.until_us)
+    return Pace(simulation.messages, time.process_time() - start_s)
+
+
+def _measure_apart(nodes: int) -> Growth:
+    """A simulation in a process of its own, whose memory is its own too."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        growth = process.submit(_grow, nodes).result()
+    print(f"  {growth}", flush=True)
+    return growth
+
+
+def _grow(nodes: int) -> Growth:
+    start_s, base_mb = time.process_time(), _peak_mb()
+    crowd = _make_crowd(nodes, _ROUNDS_WHEN_MANY)
+    prepare_s = time.process_time() - start_s
+    pace = _run_ours(crowd)
+    return Growth(nodes, prepare_s, pace, base_mb, _peak_mb())
+
+
+def _peak_mb() -> float:
+    # Not `getrusage`: a process inherits that figure from the one that started it.
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

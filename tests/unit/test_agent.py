@@ -1,0 +1,214 @@
+"""Agents joined by hand: what they accept, repeat, measure and give up."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.agent import Action, Agent, Ping, Transmit
+from agents.codec import U32, WANTS_ACK, encode, message
+from agents.protocol import (
+    CancelTimer,
+    Delay,
+    Effects,
+    MeasureDelay,
+    PeerId,
+    Protocol,
+    Record,
+    Send,
+    SetTimer,
+    Surroundings,
+)
+from agents.reliable import ReplayWindow
+
+ME, PEER, STRANGER, RUN = 10, 20, 30, 7
+
+
+@message(210)
+@dataclass(frozen=True)
+class Note:
+    number: U32
+
+
+class Notebook(Protocol):
+    """Does on start what its settings say, and writes down what it is told."""
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self.heard: list[Any] = []
+
+    def on_start(self, now_us: int) -> Effects:
+        del now_us
+        return list(self.settings.get("first", ()))
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        del now_us
+        self.heard.append((sender, message))
+        return ()
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        del now_us
+        self.heard.append(name)
+        return ()
+
+    def on_delay(self, now_us: int, delay: Delay) -> Effects:
+        del now_us
+        self.heard.append(delay)
+        return [Record("measured", {"samples": len(delay.samples_us)})]
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        del now_us
+        self.heard.append(("gave up", to, message))
+        return ()
+
+
+def make(address: int = ME, *first: Any) -> tuple[Agent, Notebook]:
+    notebook = Notebook(Surroundings(address, (), Random(1), {"first": first}))
+    return Agent(address, RUN, notebook), notebook
+
+
+def note(number: int = 0, *, message_id: int = 1, **changed: int) -> bytes:
+    fields = {"flags": 0, "run_id": RUN, "sender": PEER, "receiver": ME, "sent_us": 0} | changed
+    return encode(Note(number), message_id=message_id, **fields)
+
+
+def sent(actions: list[Action]) -> bytes:
+    (datagram,) = [action.datagram for action in actions if isinstance(action, Transmit)]
+    return datagram
+
+
+@pytest.mark.parametrize(
+    ("datagram", "source", "count"),
+    [
+        (note(sender=STRANGER), PEER, "impostor"),
+        (note(sender=ME), ME, "impostor"),
+        (note(receiver=STRANGER), PEER, "misaddressed"),
+        (note(run_id=RUN + 1), PEER, "of_another_run"),
+        (note()[:-1], PEER, "malformed"),
+        (b"", PEER, "malformed"),
+    ],
+)
+def test_what_is_wrong_is_counted_and_dropped(datagram: bytes, source: int, count: str) -> None:
+    agent, notebook = make()
+    assert agent.on_datagram(5, source, datagram) == []
+    assert notebook.heard == []
+    assert agent.counts == {count: 1}
+
+
+def test_a_replay_is_heard_once_and_acknowledged_each_time() -> None:
+    agent, notebook = make()
+    datagram = note(3, flags=WANTS_ACK)
+    for time_us in (5, 6, 7):
+        assert len(agent.on_datagram(time_us, PEER, datagram)) == 1
+    assert notebook.heard == [(PEER, Note(3))]
+    assert agent.counts == {"received": 3, "repeated": 2, "sent": 3}
+
+
+def test_a_protocol_that_writes_to_itself_is_our_bug() -> None:
+    agent, _ = make(ME, Send(ME, Note(1)))
+    with pytest.raises(ValueError, match="Note: a protocol sent a message to itself"):
+        agent.start(0)
+
+
+def test_a_timer_of_the_protocol_reaches_it() -> None:
+    agent, notebook = make(ME, SetTimer("tea", 5))
+    assert agent.start(0) == [SetTimer("tea", 5)]
+    agent.on_timer(5, "tea")
+    assert notebook.heard == ["tea"]
+
+
+def test_a_delay_is_measured_one_round_trip_after_another() -> None:
+    agent, notebook = make(ME, MeasureDelay(PEER, 3), MeasureDelay(PEER, 3))
+    peer, _ = make(PEER)
+    actions = agent.start(0)
+    for time_us in (40, 90, 140):
+        (pong,) = peer.on_datagram(time_us - 20, ME, sent(actions))
+        assert isinstance(pong, Transmit)
+        actions = agent.on_datagram(time_us, PEER, pong.datagram)
+        agent.on_datagram(time_us + 1, PEER, pong.datagram)  # a replay adds no sample
+    assert notebook.heard == [Delay(PEER, (40, 50, 50))]
+    assert (notebook.heard[0].min_us, notebook.heard[0].median_us) == (40, 50)
+    assert CancelTimer(("sample", PEER)) in actions
+    assert Record("measured", {"samples": 3}) in actions
+
+
+def test_a_silent_peer_gives_no_samples() -> None:
+    agent, notebook = make(ME, MeasureDelay(PEER, 2))
+    actions = agent.start(0)
+    for _ in range(2):
+        assert [a.name for a in actions if isinstance(a, SetTimer)] == [("sample", PEER)]
+        actions = agent.on_timer(2_000_000, ("sample", PEER))
+    assert notebook.heard == [Delay(PEER, ())]
+
+
+def test_a_pong_that_nobody_asked_for_does_no_harm() -> None:
+    agent, _ = make()
+    peer, _ = make(PEER)
+    ping = encode(Ping(99), 0, RUN, ME, PEER, 1, 0)
+    (pong,) = peer.on_datagram(1, ME, ping)
+    assert isinstance(pong, Transmit)
+    assert agent.on_datagram(2, PEER, pong.datagram) == []
+
+
+def test_a_reliable_message_is_repeated_with_growing_patience_and_given_up() -> None:
+    agent, notebook = make(ME, Send(PEER, Note(1), reliable=True))
+    actions = agent.start(0)
+    datagram, waits_us = sent(actions), []
+    while actions:
+        (timer,) = [action for action in actions if isinstance(action, SetTimer)]
+        waits_us.append(timer.delay_us)
+        assert sent(actions) == datagram
+        actions = agent.on_timer(sum(waits_us), timer.name)
+    assert waits_us == sorted(waits_us)
+    assert notebook.heard == [("gave up", PEER, Note(1))]
+    assert agent.counts == {"sent": 1, "resent": len(waits_us) - 1, "given_up": 1}
+
+
+def test_an_acknowledgement_ends_the_repetition_and_teaches_the_time_out() -> None:
+    agent, notebook = make(ME, Send(PEER, Note(1), reliable=True))
+    peer, heard_by_peer = make(PEER)
+    actions = agent.start(0)
+    (answer,) = peer.on_datagram(50_000, ME, sent(actions))
+    assert isinstance(answer, Transmit)
+    (cancel,) = agent.on_datagram(100_000, PEER, answer.datagram)
+    assert heard_by_peer.heard == [(ME, Note(1))]
+    (timer,) = [action for action in actions if isinstance(action, SetTimer)]
+    assert cancel == CancelTimer(timer.name)
+    assert agent.on_timer(200_000, timer.name) == []
+    notebook.settings = {"first": [Send(PEER, Note(2), reliable=True)]}
+    (later,) = [action for action in agent.start(300_000) if isinstance(action, SetTimer)]
+    assert later.delay_us == 4 * 100_000
+
+
+def test_only_the_receiver_can_acknowledge() -> None:
+    agent, _ = make(ME, Send(PEER, Note(1), reliable=True))
+    stranger, _ = make(STRANGER)
+    actions = agent.start(0)
+    stolen = encode(Note(1), WANTS_ACK, RUN, ME, STRANGER, 0, 0)  # makes it acknowledge id 0
+    (answer,) = stranger.on_datagram(1, ME, stolen)
+    assert isinstance(answer, Transmit)
+    assert agent.on_datagram(2, STRANGER, answer.datagram) == []
+    (timer,) = [action for action in actions if isinstance(action, SetTimer)]
+    assert sent(agent.on_timer(1_000_000, timer.name)) == sent(actions)
+
+
+def test_a_restarted_agent_does_not_look_like_a_replay() -> None:
+    agent, notebook = make()
+    for start_us in (0, 3_000_000):
+        peer, _ = make(PEER, Send(ME, Note(1)))
+        agent.on_datagram(start_us + 10, PEER, sent(peer.start(start_us)))
+    assert len(notebook.heard) == 2
+
+
+@given(st.lists(st.integers(0, 3_000), max_size=200))
+def test_a_window_admits_nothing_twice(ids: list[int]) -> None:
+    window, admitted, newest = ReplayWindow(), set(), -1
+    for message_id in ids:
+        is_new = window.is_new(message_id)
+        assert is_new == (message_id not in admitted and message_id > newest - 1_024)
+        admitted |= {message_id} if is_new else set()
+        newest = max(newest, message_id)

@@ -1,0 +1,175 @@
+"""Messages as bytes, and bytes that are no messages."""
+
+import math
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.codec import (
+    F64,
+    HEADER,
+    I64,
+    MAX_DATAGRAM_BYTES,
+    U8,
+    U16,
+    U32,
+    U64,
+    WANTS_ACK,
+    DecodeError,
+    decode,
+    encode,
+    message,
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    x: I64
+    name: str
+
+
+@message(201)
+@dataclass(frozen=True)
+class Everything:
+    byte: U8
+    event_id: U64
+    short: U16
+    number: U32
+    is_true: bool
+    text: str
+    raw: bytes
+    real: F64
+    numbers: tuple[U16, ...]
+    points: tuple[Point, ...]
+    names: tuple[str, ...]
+    point: Point
+    maybe: U32 | None
+    maybe_point: Point | None
+    hop_count: U8
+    long: U64
+
+
+@message(202)
+@dataclass(frozen=True)
+class Empty:
+    pass
+
+
+@message(203)
+@dataclass(frozen=True)
+class Text:
+    text: str
+
+
+def whole(bits: int) -> st.SearchStrategy[int]:
+    return st.integers(0, (1 << bits) - 1)
+
+
+SHORT_TEXT = st.text(max_size=12)
+POINTS = st.builds(Point, st.integers(-(1 << 63), (1 << 63) - 1), SHORT_TEXT)
+EVERYTHING = st.builds(
+    Everything,
+    byte=whole(8),
+    event_id=whole(64),
+    short=whole(16),
+    number=whole(32),
+    is_true=st.booleans(),
+    text=SHORT_TEXT,
+    raw=st.binary(max_size=30),
+    real=st.floats(allow_nan=False),
+    numbers=st.lists(whole(16), max_size=8).map(tuple),
+    points=st.lists(POINTS, max_size=4).map(tuple),
+    names=st.lists(SHORT_TEXT, max_size=4).map(tuple),
+    point=POINTS,
+    maybe=st.none() | whole(32),
+    maybe_point=st.none() | POINTS,
+    hop_count=whole(8),
+    long=whole(64),
+)
+SAMPLE = Everything(
+    1, 2, 3, 4, True, "five", b"six", 7.5, (8, 9), (Point(-10, "ten"),), ("a", "b"),
+    Point(11, ""), 12, None, 13, 14,
+)  # fmt: skip
+
+
+@given(EVERYTHING, whole(8), whole(32), whole(32), whole(32), whole(32), whole(64))
+def test_what_goes_in_comes_out(
+    content: Everything, flags: int, run: int, sender: int, receiver: int, number: int, sent: int
+) -> None:
+    header, found = decode(encode(content, flags, run, sender, receiver, number, sent))
+    assert found == content
+    assert header == (
+        201, flags, content.hop_count, run, sender, receiver, number, content.event_id, sent,
+    )  # fmt: skip
+
+
+def test_nan_and_emptiness_travel_too() -> None:
+    assert decode(encode(Empty(), 0, 1, 2, 3, 4, 5))[1] == Empty()
+    nan = Everything(**{**SAMPLE.__dict__, "real": math.nan})
+    assert math.isnan(decode(encode(nan, 0, 1, 2, 3, 4, 5))[1].real)
+
+
+def test_the_header_has_the_documented_layout() -> None:
+    datagram = encode(Text("hi"), WANTS_ACK, 0x01020304, 0x0A000102, 0x0A000103, 7, 8)
+    assert datagram[:40].hex() == (
+        "5444" "01" "cb" "01" "00" "0004" "01020304" "0a000102" "0a000103" "00000007"
+        "0000000000000000" "0000000000000008"
+    )  # fmt: skip
+    assert datagram[40:] == b"\0\2hi"
+
+
+@given(st.binary(max_size=1_600))
+def test_noise_is_no_message(noise: bytes) -> None:
+    with pytest.raises(DecodeError):
+        decode(noise)
+
+
+@given(EVERYTHING, st.data())
+def test_a_mutated_datagram_decodes_or_is_refused(content: Everything, data: st.DataObject) -> None:
+    datagram = bytearray(encode(content, 0, 1, 2, 3, 4, 5))
+    for _ in range(data.draw(st.integers(1, 4))):
+        datagram[data.draw(st.integers(0, len(datagram) - 1))] = data.draw(whole(8))
+    cut = data.draw(st.integers(0, len(datagram)))
+    for bytes_ in (bytes(datagram), bytes(datagram[:cut]), bytes(datagram) + b"\0"):
+        try:
+            _, found = decode(bytes_)
+        except DecodeError:
+            continue
+        assert type(found) in (Everything, Empty, Text)
+
+
+@given(st.binary(max_size=200), st.sampled_from([201, 202, 203, 250]))
+def test_a_good_header_does_not_make_a_good_body(body: bytes, kind: int) -> None:
+    header = HEADER.pack(0x5444, 1, kind, 0, 0, len(body), 1, 2, 3, 4, 5, 6)
+    try:
+        _, found = decode(header + body)
+    except DecodeError:
+        return
+    assert found.__class__ in (Everything, Empty, Text)
+
+
+def test_the_size_limit_holds_both_ways() -> None:
+    room = MAX_DATAGRAM_BYTES - HEADER.size - 2
+    assert len(encode(Text("x" * room), 0, 1, 2, 3, 4, 5)) == MAX_DATAGRAM_BYTES
+    with pytest.raises(ValueError, match="expected at most 1472 bytes, found 1473"):
+        encode(Text("x" * (room + 1)), 0, 1, 2, 3, 4, 5)
+    header = HEADER.pack(0x5444, 1, 203, 0, 0, room + 3, 1, 2, 3, 4, 5, 6)
+    with pytest.raises(DecodeError):
+        decode(header + (room + 1).to_bytes(2) + b"x" * (room + 1))
+
+
+@pytest.mark.parametrize("kind", [0, 256, 201])
+def test_kinds_are_unique_and_fit_a_byte(kind: int) -> None:
+    with pytest.raises(ValueError, match="expected a free kind"):
+        message(kind)(type("Another", (Empty,), {}))
+
+
+def test_a_type_without_a_layout_is_refused() -> None:
+    with pytest.raises(TypeError, match="messages cannot carry"):
+
+        @message(204)
+        @dataclass(frozen=True)
+        class Unsized:
+            number: int
