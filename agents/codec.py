@@ -32,6 +32,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 MAGIC, VERSION = 0x5444, 1
 WANTS_ACK = 1
 HEADER = struct.Struct(">HBBBBHIIIIQQ")
+_FIELDS, _KIND_AT = 12, 3  # how many fields the header has, and where it has the kind
+PORT = 7001  # where agents send and receive
 MAX_DATAGRAM_BYTES = 1_472  # what fits into one Ethernet packet
 
 U8 = Annotated[int, "B"]
@@ -64,7 +66,7 @@ class Header(NamedTuple):
     sent_us: int
 
 
-_unpack_header, _make_header = HEADER.unpack_from, Header._make
+_make_header = Header._make
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,17 @@ class _Coder:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of message: its class, its body, and which fields travel in the header."""
+    """A kind of message: its class, its body, and whether some fields travel in the header.
+
+    `layout` is what can be unpacked in one go: the header, and the body if its size is fixed.
+    """
 
     number: int
     message: type
     body: _Coder
     has_event: bool
+    is_fixed: bool
+    layout: struct.Struct
 
 
 _kinds: dict[int, _Kind] = {}
@@ -96,7 +103,12 @@ def message(kind: int) -> Callable[[_Class], _Class]:
         if kind in _kinds or not 1 <= kind <= 255:
             raise ValueError(f"{cls.__name__}: expected a free kind from 1 to 255, found {kind}")
         has_event = any(field.name in _IN_HEADER for field in fields(cls))
-        _kinds[kind] = _kind_of[cls] = _Kind(kind, cls, _record_coder(cls), has_event)
+        hints = get_type_hints(cls, include_extras=True)
+        formats = [_fixed_format(hints[f.name]) for f in fields(cls) if f.name not in _IN_HEADER]
+        is_fixed = all(formats)
+        layout = struct.Struct(HEADER.format + "".join(formats)) if is_fixed else HEADER
+        coder = _record_coder(cls)
+        _kinds[kind] = _kind_of[cls] = _Kind(kind, cls, coder, has_event, is_fixed, layout)
         return cls
 
     return register
@@ -130,19 +142,23 @@ def decode(datagram: bytes) -> tuple[Header, Any]:
     size = len(datagram)
     if not HEADER.size <= size <= MAX_DATAGRAM_BYTES:
         raise DecodeError(f"{size} bytes")
-    found = _unpack_header(datagram)
-    if found[0] != MAGIC or found[1] != VERSION or found[5] != size - HEADER.size:
-        raise DecodeError("header")
-    header = _make_header(found[2:5] + found[6:])
-    kind = _kinds.get(header.kind)
+    kind = _kinds.get(datagram[_KIND_AT])
     if kind is None:
-        raise DecodeError(f"kind {header.kind}")
+        raise DecodeError(f"kind {datagram[_KIND_AT]}")
     try:
-        values, end = kind.body.decode(datagram, HEADER.size)
+        found = kind.layout.unpack_from(datagram)
+        if found[0] != MAGIC or found[1] != VERSION or found[5] != size - HEADER.size:
+            raise DecodeError("header")
+        values, end = (
+            (found[_FIELDS:], kind.layout.size)
+            if kind.is_fixed
+            else kind.body.decode(datagram, HEADER.size)
+        )
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise DecodeError(f"{kind.message.__name__}: {error}") from error
     if end != size:
         raise DecodeError(f"{kind.message.__name__}: {size - end} bytes too many")
+    header = _make_header(found[2:5] + found[6:_FIELDS])
     if kind.has_event:
         values = _with_header_fields(kind.message, values, header)
     return header, kind.message(*values)

@@ -24,9 +24,8 @@ from scapy.fields import (  # noqa: E402
 from scapy.layers.inet import UDP  # noqa: E402
 from scapy.packet import Packet, Raw, bind_layers  # noqa: E402
 
-from agents.codec import HEADER, MAGIC, VERSION  # noqa: E402
+from agents.codec import HEADER, MAGIC, PORT, VERSION  # noqa: E402
 
-PORT = 7001
 _LENGTH_OFFSET = 6
 
 

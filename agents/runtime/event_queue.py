@@ -24,9 +24,3 @@ class EventQueue:
     def call_at(self, time_us: int, call: Call) -> None:
         """Call a function with the time when that time has come."""
         heapq.heappush(self.heap, (time_us, next(self.numbers), None, None, call))
-
-    def set_timer(self, time_us: int, seat: Any, name: Any) -> int:
-        """Let a seat's timer run out at a time; returns the number that tells it from others."""
-        number = next(self.numbers)
-        heapq.heappush(self.heap, (time_us, number, seat, None, name))
-        return number

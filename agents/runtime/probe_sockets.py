@@ -67,8 +67,13 @@ class Prober(Generic[Result]):
         begin: Begin[Result],
         settings: ProbeSettings | None = None,
         source_port: int = 0,
+        time_scale: float = 1.0,
     ) -> None:
-        """Open the sockets; `begin` makes what probes one target, for example `RouteProbe`."""
+        """Open the sockets; `begin` makes what probes one target, for example `RouteProbe`.
+
+        Where links are slowed down by a time scale, round trips are given as if they were not.
+        """
+        self._tick_ns = 1000 * time_scale
         self._probing = HostProbing(begin, self._send, settings)
         self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._sender.bind(("", source_port))
@@ -127,7 +132,7 @@ class Prober(Generic[Result]):
         """Send a probe; one that cannot be sent is lost, which its probing is prepared for."""
         ttl = [(socket.IPPROTO_IP, socket.IP_TTL, _TTL.pack(probe.ttl))]
         where = (socket.inet_ntoa(target.to_bytes(4)), FIRST_PORT + probe.flow)
-        sent_us = time.time_ns() // 1000
+        sent_us = int(time.time_ns() / self._tick_ns)
         with suppress(OSError):
             self._sender.sendmsg([_PAYLOAD.pack(*mark)], ttl, 0, where)
         return sent_us
@@ -139,7 +144,8 @@ class Prober(Generic[Result]):
                 packet, ancillary, _, _ = self._receiver.recvmsg(_QUOTE_BYTES, _ANCILLARY_BYTES)
             except BlockingIOError:
                 return
-            reply = _parse_reply(packet, self._source_port, _received_us(ancillary))
+            received_us = int(_received_ns(ancillary) / self._tick_ns)
+            reply = _parse_reply(packet, self._source_port, received_us)
             if reply is not None:
                 yield reply
 
@@ -197,13 +203,13 @@ def _open_receiver() -> socket.socket:
     return opened
 
 
-def _received_us(ancillary: list[tuple[int, int, bytes]]) -> int:
+def _received_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
     """When a packet came in, by the kernel's clock reading if there is one."""
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _TIMESTAMP.unpack(data)
-            return int(seconds) * 1_000_000 + int(nanoseconds) // 1000
-    return time.time_ns() // 1000
+            return int(seconds) * 1_000_000_000 + int(nanoseconds)
+    return time.time_ns()
 
 
 def _parse_reply(packet: bytes, source_port: int, received_us: int) -> _Reply | None:

@@ -63,7 +63,7 @@ class SimulatedNetwork:
         self.numbering = Numbering(underlay)
         self.forwarding = Forwarding(underlay, self.numbering, routes=routes)
         self.counts: Counter[str] = Counter()
-        self.deliver: Callable[[int, int, Packet], None] = lambda *_: None
+        self.deliver: Callable[[int, Packet], None] = lambda *_: None
         self.on_change: Callable[[], None] = lambda: None
         self._underlay = underlay
         self._down: frozenset[str] = frozenset()
@@ -76,7 +76,7 @@ class SimulatedNetwork:
         """Let the node with the packet's source address send it."""
         node = self.numbering.node_at[packet.source]
         if packet.source == packet.target:
-            self._take(now_us, node, packet)
+            self._queue.call_at(now_us, lambda at_us: self._take(at_us, node, packet))
         else:
             self._launch(now_us, node, packet)
 
@@ -230,7 +230,7 @@ class SimulatedNetwork:
         if isinstance(packet.content, Mark):
             self._complain(now_us, node, packet, Answer.TARGET)
         elif node >= self.numbering.router_count:
-            self.deliver(now_us, node, packet)
+            self.deliver(now_us, packet)
 
     def _complain(self, now_us: int, node: int, packet: Packet, answer: Answer) -> None:
         """Tell a packet's sender what became of it, unless the node keeps silent."""

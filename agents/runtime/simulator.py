@@ -70,6 +70,7 @@ class Simulator:
         self.messages = 0  # datagrams that reached their host
         self._record = record
         self._queue = EventQueue()
+        self._heap, self._numbers = self._queue.heap, self._queue.numbers  # used most of the time
         self._log = PacketLog(packets, underlay) if packets is not None else None
         chance = Random(f"{seed}/network")
         self.network = SimulatedNetwork(underlay, self._queue, chance, self._log, routes)
@@ -123,12 +124,12 @@ class Simulator:
 
     def run(self, until_us: int) -> None:
         """Let everything happen that is due before a time."""
-        heap, pop = self._queue.heap, heapq.heappop
+        heap, pop = self._heap, heapq.heappop
         while heap and heap[0][0] < until_us:
             event = pop(heap)
             now_us, number, seat, source, content = event
+            self.now_us = now_us
             if seat is None:
-                self.now_us = now_us
                 content(now_us)
             elif source is None:
                 self._ring(now_us, number, seat, content)
@@ -236,8 +237,8 @@ class Simulator:
     def _set_timer(self, now_us: int, seat: Seat, wanted: SetTimer) -> None:
         if wanted.delay_us < 0:
             raise _failure(seat, now_us, ValueError(f"a timer in the past: {wanted}"))
-        time_us = now_us + wanted.delay_us
-        seat.timers[wanted.name] = self._queue.set_timer(time_us, seat, wanted.name)
+        number = seat.timers[wanted.name] = next(self._numbers)
+        heapq.heappush(self._heap, (now_us + wanted.delay_us, number, seat, None, wanted.name))
 
     def _transmit(self, now_us: int, seat: Seat, to: int, datagram: bytes) -> None:
         target = self._seat_at.get(to)
@@ -247,18 +248,15 @@ class Simulator:
                 delays_us = self.network.forwarding.plain_delays_us(target.router)
             way_us = seat.up_us + delays_us[seat.router] + target.down_us
             if way_us >= 0:  # one event for the whole way
-                queue = self._queue
-                event = (now_us + way_us, next(queue.numbers), target, seat.address, datagram)
-                heapq.heappush(queue.heap, event)
+                event = (now_us + way_us, next(self._numbers), target, seat.address, datagram)
+                heapq.heappush(self._heap, event)
                 return
         size_bytes = HEADERS_BYTES + len(datagram)
         self.network.send(now_us, Packet(seat.address, to, size_bytes, datagram))
 
-    def _deliver(self, now_us: int, node: int, packet: Packet) -> None:
+    def _deliver(self, now_us: int, packet: Packet) -> None:
         """Take a packet that was carried with care."""
-        seat = self._seat_at[packet.target]
-        del node
-        content = packet.content
+        seat, content = self._seat_at[packet.target], packet.content
         if isinstance(content, bytes):
             self._hand_over(now_us, seat, packet.source, content)
         elif seat.prober is not None:

@@ -15,12 +15,11 @@ from time import monotonic_ns
 from typing import Any
 
 from agents.agent import Action, Agent, Transmit
-from agents.codec import MAX_DATAGRAM_BYTES
+from agents.codec import MAX_DATAGRAM_BYTES, PORT
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
 from agents.runtime.probe_sockets import Prober
 
-PORT = 7001
 _LONGEST_WAIT_S = 0.5
 _READS_AT_ONCE = 32
 _PROBING = ("probing",)

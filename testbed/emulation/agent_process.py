@@ -15,11 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agents.codec import PORT
 from agents.kinds import make_agent
 from agents.records import RecordLog
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober
-from agents.runtime.sockets import PORT, Clock, Seat, SocketLoop
+from agents.runtime.sockets import Clock, Seat, SocketLoop
 from testbed.emulation.capacity import raise_descriptor_limit
 from testbed.emulation.namespaces import entered
 
@@ -34,7 +35,8 @@ class AgentProcess:
         self._setting = setting
         self._castings = {casting["host"]: casting for casting in setting["castings"]}
         self._log = log
-        self._seats = {host: _open_seat(casting) for host, casting in self._castings.items()}
+        scale = setting["time_scale"]
+        self._seats = {host: _open_seat(c, scale) for host, c in self._castings.items()}
         self._lives = {host: casting["first_life"] for host, casting in self._castings.items()}
 
     def run(self) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class AgentProcess:
             self._start(loop, command["restart"])
 
 
-def _open_seat(casting: dict[str, Any]) -> Seat:
+def _open_seat(casting: dict[str, Any], time_scale: float) -> Seat:
     """The sockets of a host, opened inside its namespace."""
     address = socket.inet_ntoa(casting["address"].to_bytes(4, "big"))
     namespace = os.open(casting["namespace"], os.O_RDONLY)
@@ -84,7 +86,7 @@ def _open_seat(casting: dict[str, Any]) -> Seat:
         endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         endpoint.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
         endpoint.bind((address, PORT))
-        prober = Prober(RouteProbe)
+        prober = Prober(RouteProbe, time_scale=time_scale)
     os.close(namespace)
     return Seat(casting["host"], endpoint, prober)
 

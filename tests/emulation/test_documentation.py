@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from agents.agent import Agent
+from agents.codec import PORT
 from agents.protocol import Protocol, Surroundings
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.simulator import Simulator
-from agents.runtime.sockets import PORT, Clock, Seat, SocketLoop
+from agents.runtime.sockets import Clock, Seat, SocketLoop
 from testbed.emulation.network import EmulatedNetwork
 
 from .conftest import diamond

@@ -89,7 +89,7 @@ def traceroute_all(network: EmulatedNetwork) -> Seen:
     """The same with Debian's traceroute, for all pairs at once."""
     running: dict[Pair, Popen[str]] = {
         (a, b): network[a].popen(
-            ["traceroute", "-n", "-q", "2", "-w", "1", network.underlay.address[b]], text=True
+            ["traceroute", "-n", "-q", "2", "-w", "3", network.underlay.address[b]], text=True
         )
         for a, b in host_pairs(network)
     }

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from agents.agent import Ping
-from agents.codec import encode
-from agents.runtime.sockets import PORT
+from agents.codec import PORT, encode
 from testbed.cli import main
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
@@ -91,6 +90,20 @@ def test_both_backends_send_the_same_messages(tmp_path: Path) -> None:
         sent = {host: (values["sent"], values["received"]) for host, values in ended.items()}
         counts[backend] = (sent, welcomed, routes)
     assert counts["emulation"] == counts["simulation"]
+
+
+def test_a_time_scale_does_not_show_in_the_records(tmp_path: Path) -> None:
+    outcome = perform(replace(SMALL, time_scale=3.0), tmp_path)
+    underlay = load_underlay(outcome.path / "underlay.json")
+    routes = Routes(underlay)
+    ratios = []
+    for row in of_kind(records(outcome.path), "delay_measured"):
+        peer = underlay.name_at[str(IPv4Address(row["values"]["peer"]))]
+        there_us = routes.path_delay_us(row["host"], peer)
+        back_us = routes.path_delay_us(peer, row["host"])
+        ratios.append(row["values"]["min_us"] / (there_us + back_us))
+    # Never early; and not three times as long, or the scale would not have been taken out.
+    assert 0.999 <= min(ratios) < 2.5
 
 
 @pytest.mark.parametrize("per_process", [1, 64])

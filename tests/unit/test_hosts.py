@@ -146,9 +146,13 @@ def test_bad_arguments_are_named() -> None:
         attach_hosts(WAXMAN, 0, seed=1)
     with pytest.raises(TopologyError, match="hosts: expected an underlay without, found 1"):
         attach_hosts(attach_hosts(WAXMAN, 1, seed=1), 1, seed=1)
-    with pytest.raises(TopologyError, match=r"anonymous_routers: expected a share from 0 to 1, found 1\.1"):
+    with pytest.raises(
+        TopologyError, match=r"anonymous_routers: expected a share from 0 to 1, found 1\.1"
+    ):
         make_anonymous(WAXMAN, 1.1, seed=1)
-    with pytest.raises(TopologyError, match="asymmetry: expected a share from 0 to below 1, found 1"):
+    with pytest.raises(
+        TopologyError, match="asymmetry: expected a share from 0 to below 1, found 1"
+    ):
         make_asymmetric(WAXMAN, 1, seed=1)
     for change in (attach_hosts, make_anonymous, make_asymmetric):
         with pytest.raises(TopologyError, match="seed: expected a whole number, 0 or more"):

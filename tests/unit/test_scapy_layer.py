@@ -8,8 +8,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.packet import Raw
 
 from agents.agent import Acknowledgement, Ping
-from agents.codec import HEADER, MAGIC, VERSION, WANTS_ACK, decode, encode
-from agents.scapy_layer import PORT, TdoHeader
+from agents.codec import HEADER, MAGIC, PORT, VERSION, WANTS_ACK, decode, encode
+from agents.scapy_layer import TdoHeader
 
 U32 = st.integers(0, 2**32 - 1)
 
