@@ -102,8 +102,7 @@ class Agent:
         except DecodeError:
             self.counts["malformed"] += 1
             return []
-        wrong = self._find_wrong(header, source)
-        if wrong:
+        if wrong := self._find_wrong(header, source):
             self.counts[wrong] += 1
             return []
         self.counts["received"] += 1
@@ -117,7 +116,8 @@ class Agent:
         if not self._windows[source].is_new(header.message_id):
             self.counts["repeated"] += 1
             return actions
-        return actions + self._take(now_us, source, content)
+        taken = self._take(now_us, source, content)
+        return actions + taken if actions else taken
 
     def on_timer(self, now_us: int, name: Hashable) -> Actions:
         """Go on with what waited for a timer."""

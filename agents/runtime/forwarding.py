@@ -4,6 +4,7 @@ from collections.abc import Set
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agents.runtime.numbering import NO_CHANNEL, Numbering, Numbers
 from agents.runtime.simulated_channel import is_plain
@@ -80,21 +81,27 @@ class Forwarding:
     def _find_plain_delays(self, router: int) -> list[int]:
         everyone = np.arange(len(self.routes.next_hop))
         next_hop = self.routes.next_hop[router].astype(np.int64)
-        stays = next_hop == NO_ROUTE
-        here = np.where(stays, everyone, next_hop)
-        needs_care = np.zeros(len(everyone), dtype=bool)
-        if not self._is_backbone_plain:
-            channel = self.numbering.channels_between(everyone[~stays], next_hop[~stays])
-            needs_care[~stays] = ~self.is_plain[channel]
+        here = np.where(next_hop == NO_ROUTE, everyone, next_hop)
+        needs_care = self._find_care(everyone, next_hop)
         # Each time, everyone comes to know twice as much of the way ahead.
         for _ in range(_DOUBLINGS):
-            needs_care |= needs_care[here]
+            if needs_care is not None:
+                needs_care |= needs_care[here]
             here = here[here]
-        is_plain_way = (here == router) & ~needs_care
-        delays_us: list[int] = np.where(
-            is_plain_way, self.routes.delay_us[router], NOT_PLAIN
-        ).tolist()
-        return delays_us
+        is_plain_way = here == router if needs_care is None else (here == router) & ~needs_care
+        delays_us = np.where(is_plain_way, self.routes.delay_us[router], NOT_PLAIN)
+        found: list[int] = delays_us.tolist()
+        return found
+
+    def _find_care(self, everyone: Numbers, next_hop: Numbers) -> NDArray[np.bool_] | None:
+        """Which routers' next channels are not plain; None if all are."""
+        if self._is_backbone_plain:
+            return None
+        needs_care = np.zeros(len(everyone), dtype=bool)
+        moves = next_hop != NO_ROUTE
+        channel = self.numbering.channels_between(everyone[moves], next_hop[moves])
+        needs_care[moves] = ~self.is_plain[channel]
+        return needs_care
 
     def last_miles_us(self, hosts: Numbers) -> tuple[list[int], list[int]]:
         """The delays of some hosts' last miles, up and down, NOT_PLAIN if they take more care."""

@@ -26,7 +26,7 @@ def needed_mb(routers: int, hosts: int, links: int) -> float:
     return _MB_FIXED + nodes + links * _MB_PER_LINK + routes * _MB_PER_MILLION_ROUTES
 
 
-def check_capacity(underlay: Underlay) -> None:
+def check_capacity(underlay: Underlay, descriptors_per_link: int) -> None:
     """Raise the limit of open files as far as it goes; say so if the machine is too small."""
     routers, hosts, links = len(underlay.routers), len(underlay.hosts), len(underlay.links)
     found_mb, wanted_mb = available_mb(), needed_mb(routers, hosts, links)
@@ -38,7 +38,7 @@ def check_capacity(underlay: Underlay) -> None:
             f"routers and {int(hosts * share)} hosts would fit"
         )
     descriptors = raise_descriptor_limit()
-    wanted = max(routers + hosts, 2 * links) + _SPARE_DESCRIPTORS
+    wanted = max(routers + hosts, descriptors_per_link * links) + _SPARE_DESCRIPTORS
     if wanted > descriptors:
         share = (descriptors - _SPARE_DESCRIPTORS) / wanted
         raise EmulationError(

@@ -44,6 +44,7 @@ class Links(ABC):
     """The links of one network."""
 
     kind: str
+    descriptors_per_link: int
 
     @property
     def processes(self) -> list[int]:
@@ -98,6 +99,7 @@ class DelayLineLinks(Links):
     """Links carried by a delay-line process."""
 
     kind = "delay-line"
+    descriptors_per_link = 2
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -159,6 +161,7 @@ class NetemLinks(Links):
     """Links made of virtual cables, with the kernel's netem at both ends."""
 
     kind = "netem"
+    descriptors_per_link = 0
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

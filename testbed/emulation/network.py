@@ -82,9 +82,9 @@ class EmulatedNetwork(Mininet):
         self._down: frozenset[str] = frozenset()
         self._namespaces: dict[str, Namespace] = {}
         self._tables: RouteTables
-        check_capacity(underlay)
-        self._available_mb = available_mb()
         self.link_layer: Links = choose_links(links, seed)
+        check_capacity(underlay, self.link_layer.descriptors_per_link)
+        self._available_mb = available_mb()
         self.ledger = Ledger.begin()
 
     def __enter__(self) -> "EmulatedNetwork":

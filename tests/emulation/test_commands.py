@@ -126,7 +126,7 @@ def test_too_large_for_the_memory_is_said_before_building() -> None:
     routers = tuple(Router(f"r{number}") for number in range(1, 20_001))
     links = tuple(Link.symmetric(f"r{n}", f"r{n + 1}", 10) for n in range(1, 20_000))
     with pytest.raises(EmulationError, match=r"not enough memory for 20000 .* would fit"):
-        check_capacity(Underlay(routers, links))
+        check_capacity(Underlay(routers, links), 2)
 
 
 def test_too_many_open_files_is_said_before_building() -> None:
@@ -137,7 +137,7 @@ from testbed.emulation.capacity import check_capacity
 from topologies.underlay import *
 hosts = tuple(Host(f"h{n}") for n in range(200))
 links = tuple(Link.symmetric(host.name, "r1", 10) for host in hosts)
-check_capacity(Underlay((Router("r1"),), links, hosts))
+check_capacity(Underlay((Router("r1"),), links, hosts), 2)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
