@@ -99,9 +99,10 @@ def run() -> dict[str, float]:
     return {
         "messages_per_s": ours,
         "messages_per_s_logged": logged,
-        "speedup_vs_simpy": ours / by_nodes,
+        # The quickest way to write it in SimPy, which like our fast path takes one event a way.
+        "speedup_vs_simpy": ours / by_ways,
         "speedup_vs_simpy_links": ours / by_links,
-        "speedup_vs_simpy_ways": ours / by_ways,
+        "speedup_vs_simpy_routers": ours / by_nodes,
         "mb_at_100k_nodes": growths[-1].peak_mb,
         "messages_per_s_at_100k_nodes": growths[-1].pace.messages_per_s,
     }

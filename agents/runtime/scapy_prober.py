@@ -113,7 +113,9 @@ def _take_answers(
 
 def _packets(receiver: socket.socket, wait_s: float) -> Iterator[IP]:
     """The packets that have come in, dissected."""
-    while select.select([receiver], [], [], max(0.0, wait_s))[0]:
+    poller = select.poll()
+    poller.register(receiver, select.POLLIN)
+    while poller.poll(max(0.0, wait_s) * 1000):
         yield IP(receiver.recv(_LARGEST_PACKET))
         wait_s = 0
 

@@ -139,17 +139,22 @@ def _processes_of(ledger: Ledger) -> Iterator[tuple[int, int]]:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
-        with suppress(ProcessLookupError, FileNotFoundError, PermissionError):
+        with suppress(ProcessLookupError):
             handle = os.pidfd_open(int(entry.name))
             # Looked at after the handle is open, so that handle and process are the same.
-            if _is_marked(entry, marker) or _namespace_cookie(entry) in cookies:
+            if _belongs(entry, marker, cookies):
                 yield int(entry.name), handle
             else:
                 os.close(handle)
 
 
-def _is_marked(process: Path, marker: bytes) -> bool:
-    return marker in (process / "environ").read_bytes().split(b"\0")
+def _belongs(process: Path, marker: bytes, cookies: Set[int]) -> bool:
+    """Whether a process has the mark in its environment, or is in one of the namespaces."""
+    try:
+        is_marked = marker in (process / "environ").read_bytes().split(b"\0")
+        return is_marked or _namespace_cookie(process) in cookies
+    except (ProcessLookupError, FileNotFoundError, PermissionError):
+        return False  # it has just ended, or is the kernel's
 
 
 def _namespace_cookie(process: Path) -> int | None:

@@ -141,3 +141,13 @@ with network:
     for router in network.routers[:3]:
         router.cmd("sleep 1000 &")
 """
+
+
+def test_a_network_leaves_no_open_files() -> None:
+    with EmulatedNetwork(diamond()):
+        pass
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        with EmulatedNetwork(diamond()) as network:
+            network["h1"].cmd("true")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
