@@ -30,7 +30,7 @@ class ProbeSettings:
     attempts: int = 3  # probes without an answer until a hop counts as silent
     ahead: int = 2  # TTLs in flight beyond those tried, until the way to the end is known
     gap_limit: int = 8  # silent hops in a row after which the target counts as unreachable
-    max_outstanding: int = 24  # over all routes probed from one host together
+    max_outstanding: int = 20
     flow: int = 0
     confidence: float = 0.95  # of having found all next hops where load is balanced
     first_timeout_us: int = 500_000  # until a first round trip is known

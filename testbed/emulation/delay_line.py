@@ -26,7 +26,7 @@ import socket
 import struct
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter_ns
 from typing import Any
@@ -41,7 +41,7 @@ _PR_SET_TIMERSLACK = 29
 
 _PACKET_BYTES = 2_048  # the devices have an MTU of 1,500
 _DEVICE_QUEUE_PACKETS = 1_000
-_READS_AT_ONCE = 16
+_READS_AT_ONCE, _FEW_DEVICES = 16, 3
 _LATE_NS = 1_000_000
 _REMEMBER_NS = 50_000_000
 _LONGEST_SLEEP_S = 0.5
@@ -174,15 +174,17 @@ class DelayLine:
         self._margin_ns += difference >> 2 if difference > 0 else difference >> 6
         self._margin_ns = min(self._margin_ns, _LARGEST_MARGIN_NS)
 
-    def _read(self, ready: Iterable[tuple[int, int]]) -> None:
+    def _read(self, ready: Sequence[tuple[int, int]]) -> None:
         """Take packets from the devices and note when each is due at the other end."""
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
         sequence = self._sequence
+        # Few ready devices mean bursts; many mean a packet each, and a second read would be in vain.
+        reads = _READS_AT_ONCE if len(ready) <= _FEW_DEVICES else 1
         for descriptor, _ in ready:
             channel = self._channel_of.get(descriptor)
             if channel is None:
                 continue
-            for _ in range(_READS_AT_ONCE):
+            for _ in range(reads):
                 try:
                     packet = os.read(descriptor, _PACKET_BYTES)
                 except OSError:  # empty, or down
@@ -205,6 +207,7 @@ class DelayLine:
     def _write_due(self) -> None:
         """Hand over the packets whose time has come."""
         pending, due_of = self._pending, self._due_of
+        lateness_sum_ns, lateness_max_ns, late = 0, self._lateness_max_ns, 0
         now_ns = perf_counter_ns()
         while pending and pending[0][0] <= now_ns:
             due_ns, _, channel, packet, identity = heapq.heappop(pending)
@@ -217,17 +220,18 @@ class DelayLine:
             if not channel.to_host:
                 due_of[identity] = due_ns
             now_ns = perf_counter_ns()
-            self._note_lateness(now_ns - due_ns)
+            lateness_ns = now_ns - due_ns
+            lateness_sum_ns += lateness_ns
+            if lateness_ns > lateness_max_ns:
+                lateness_max_ns = lateness_ns
+            if lateness_ns > _LATE_NS:
+                late += 1
+        self._lateness_sum_ns += lateness_sum_ns
+        self._lateness_max_ns = lateness_max_ns
+        self._late += late
         if now_ns > self._forget_at_ns:
             self._due_before, self._due_of = self._due_of, {}
             self._forget_at_ns = now_ns + _REMEMBER_NS
-
-    def _note_lateness(self, lateness_ns: int) -> None:
-        self._lateness_sum_ns += lateness_ns
-        if lateness_ns > _LATE_NS:
-            self._late += 1
-        if lateness_ns > self._lateness_max_ns:
-            self._lateness_max_ns = lateness_ns
 
     def _obey(self) -> bool:
         """Carry out one command; False when there are none to come."""
