@@ -7,7 +7,7 @@ treatment of bad datagrams are the same on sockets and in the simulator.
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents.codec import U32, WANTS_ACK, DecodeError, Header, decode, encode, message
 from agents.protocol import (
@@ -54,8 +54,7 @@ class Pong:
     token: U32
 
 
-@dataclass(frozen=True, slots=True)
-class Transmit:
+class Transmit(NamedTuple):
     """Put a datagram on the network."""
 
     to: PeerId
@@ -121,11 +120,12 @@ class Agent:
 
     def on_timer(self, now_us: int, name: Hashable) -> Actions:
         """Go on with what waited for a timer."""
-        match name:
-            case ("resend", int(message_id)):
-                return self._resend(now_us, message_id)
-            case ("sample", int(target)):
-                return self._next_sample(now_us, target)
+        if isinstance(name, tuple):
+            match name:
+                case ("resend", int(message_id)):
+                    return self._resend(now_us, message_id)
+                case ("sample", int(target)):
+                    return self._next_sample(now_us, target)
         return self._carry_out(now_us, self._protocol.on_timer(now_us, name))
 
     def on_route(self, now_us: int, route: Route) -> Actions:

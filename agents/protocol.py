@@ -9,7 +9,7 @@ in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from agents.route import Route
 
@@ -18,8 +18,8 @@ PeerId = int
 Value = int | float | str | bool
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+# Effects that come with every message are named tuples, which are made in half the time.
+class Send(NamedTuple):
     """Send a message to a peer; a reliable one is repeated until acknowledged or given up."""
 
     to: PeerId
@@ -27,8 +27,7 @@ class Send:
     reliable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(NamedTuple):
     """Call `on_timer` with this name after a while; a timer of the same name is replaced."""
 
     name: Hashable

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.runtime.numbering import NO_CHANNEL, Numbering, Numbers
-from agents.runtime.simulated_channel import is_plain
+from topologies.carriage import is_plain
 from topologies.routes import NO_ROUTE, Routes
 from topologies.underlay import Underlay
 

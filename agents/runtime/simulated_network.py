@@ -19,7 +19,7 @@ from agents.runtime.forwarding import Forwarding
 from agents.runtime.numbering import NO_CHANNEL, Numbering
 from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
 from agents.runtime.packet_log import PacketLog
-from agents.runtime.simulated_channel import SimulatedChannel
+from topologies.carriage import Carriage
 from topologies.errors import TopologyError
 from topologies.routes import Routes
 from topologies.underlay import Channel, Link, Underlay
@@ -70,7 +70,7 @@ class SimulatedNetwork:
         self._queue = queue
         self._chance = chance
         self._log = log
-        self._channels: dict[int, SimulatedChannel] = {}
+        self._channels: dict[int, Carriage] = {}
 
     def send(self, now_us: int, packet: Packet) -> None:
         """Let the node with the packet's source address send it."""
@@ -188,14 +188,13 @@ class SimulatedNetwork:
         """Put a packet on a channel that has a rate or loses packets."""
         channel = self._channels.get(number)
         if channel is None:
-            settings = self._settings_of(number)
-            channel = self._channels[number] = SimulatedChannel(settings, self._chance)
-        due_us = channel.due_us(now_us, packet.size_bytes)
+            channel = self._channels[number] = Carriage(self._settings_of(number))
+        due_ns = channel.due_ns(now_us * 1000, packet.size_bytes, self._chance)
         crossing = Crossing(packet, [number], [now_us], self._arrive)
-        if isinstance(due_us, int):
-            self._queue.call_at(due_us, crossing)
+        if isinstance(due_ns, int):
+            self._queue.call_at(-(-due_ns // 1000), crossing)
         else:
-            self._drop(due_us)
+            self._drop(due_ns)
             self._note(crossing, is_dropped=True)
 
     def _arrive(self, now_us: int, crossing: Crossing) -> None:

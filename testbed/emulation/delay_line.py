@@ -25,13 +25,14 @@ import signal
 import socket
 import struct
 import sys
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter_ns
 from typing import Any
 
 from testbed.emulation.namespaces import entered
+from topologies.carriage import Carriage, Fate
+from topologies.underlay import Channel
 
 _TUNSETIFF = 0x400454CA
 _IFF_TUN_NO_PI = 0x0001 | 0x1000
@@ -49,55 +50,23 @@ _LARGEST_MARGIN_NS = 150_000
 _CLOSING_THREADS = 128
 
 
-class Channel:
-    """One direction of a link: from the device it reads to the device it writes."""
+class LineChannel(Carriage):
+    """One direction of a link: to the device it writes, with what happened to its packets."""
 
-    __slots__ = (
-        "delay_ns",
-        "departures",
-        "forwarded",
-        "free_at_ns",
-        "is_plain",
-        "loss",
-        "lost",
-        "ns_per_byte",
-        "overflowed",
-        "queue_packets",
-        "to_host",
-        "writes",
-    )
+    __slots__ = ("forwarded", "lost", "overflowed", "to_host", "writes")
 
-    def __init__(self, writes: int, to_host: bool) -> None:
+    def __init__(self, settings: dict[str, Any], writes: int, to_host: bool) -> None:
+        super().__init__(Channel(**settings))
         self.writes = writes
         self.to_host = to_host
         self.forwarded = self.lost = self.overflowed = 0
-        self.free_at_ns = 0
-        self.departures: deque[int] = deque()
 
-    def configure(self, delay_us: int, rate_mbit: float | None, loss: float, queue: int) -> None:
-        """Set what the channel does to packets from now on."""
-        self.delay_ns = delay_us * 1000
-        self.ns_per_byte = 8000 / rate_mbit if rate_mbit else 0.0
-        self.loss = loss / 100
-        self.queue_packets = queue
-        self.is_plain = rate_mbit is None and loss == 0
-
-    def due_ns(self, arrived_ns: int, size: int, chance: random.Random) -> int | None:
-        """When a packet that entered at a time leaves the channel, or None if it is dropped."""
-        if self.loss and chance.random() < self.loss:
+    def count_drop(self, fate: Fate) -> None:
+        """Note that a packet did not make it."""
+        if fate == "lost":
             self.lost += 1
-            return None
-        if not self.ns_per_byte:
-            return arrived_ns + self.delay_ns
-        departures = self.departures
-        while departures and departures[0] <= arrived_ns:
-            departures.popleft()
-        if len(departures) > self.queue_packets:
+        else:
             self.overflowed += 1
-            return None
-        self.free_at_ns = max(self.free_at_ns, arrived_ns) + int(size * self.ns_per_byte)
-        departures.append(self.free_at_ns)
-        return self.free_at_ns + self.delay_ns
 
 
 class DelayLine:
@@ -107,9 +76,9 @@ class DelayLine:
         self._chance = random.Random(seed)
         self._epoll = select.epoll()
         self._devices: dict[str, int] = {}
-        self._channel_of: dict[int, Channel] = {}
-        self._links: dict[str, tuple[Channel, Channel]] = {}
-        self._pending: list[tuple[int, int, Channel, bytes, bytes]] = []
+        self._channel_of: dict[int, LineChannel] = {}
+        self._links: dict[str, tuple[LineChannel, LineChannel]] = {}
+        self._pending: list[tuple[int, int, LineChannel, bytes, bytes]] = []
         self._sequence = 0
         self._due_of: dict[bytes, int] = {}
         self._due_before: dict[bytes, int] = {}
@@ -123,9 +92,8 @@ class DelayLine:
         for link in links:
             (_, name_a, a_is_host), (_, name_b, b_is_host) = link["ends"]
             a, b = self._devices[name_a], self._devices[name_b]
-            ab, ba = Channel(b, b_is_host), Channel(a, a_is_host)
-            ab.configure(**link["ab"])
-            ba.configure(**link["ba"])
+            ab = LineChannel(link["ab"], b, b_is_host)
+            ba = LineChannel(link["ba"], a, a_is_host)
             self._links[name_a] = (ab, ba)
             self._channel_of |= {a: ab, b: ba}
             self._epoll.register(a, select.EPOLLIN)
@@ -178,7 +146,7 @@ class DelayLine:
         """Take packets from the devices and note when each is due at the other end."""
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
         sequence = self._sequence
-        # Few ready devices mean bursts; many mean a packet each, and a second read would be in vain.
+        # Few ready devices mean bursts; many mean a packet each, and a second read is in vain.
         reads = _READS_AT_ONCE if len(ready) <= _FEW_DEVICES else 1
         for descriptor, _ in ready:
             channel = self._channel_of.get(descriptor)
@@ -193,12 +161,13 @@ class DelayLine:
                 arrived_ns = (
                     due_of.pop(identity, 0) or due_before.pop(identity, 0) or perf_counter_ns()
                 )
-                due_ns: int | None
+                due_ns: int | Fate
                 if channel.is_plain:
                     due_ns = arrived_ns + channel.delay_ns
                 else:
                     due_ns = channel.due_ns(arrived_ns, len(packet), self._chance)
-                    if due_ns is None:
+                    if isinstance(due_ns, str):
+                        channel.count_drop(due_ns)
                         continue
                 sequence += 1
                 heapq.heappush(pending, (due_ns, sequence, channel, packet, identity))
@@ -242,7 +211,7 @@ class DelayLine:
         if "configure" in command:
             link = self._links[command["configure"]]
             for channel, settings in zip(link, (command["ab"], command["ba"]), strict=True):
-                channel.configure(**settings)
+                channel.configure(Channel(**settings))
         _answer(self._counts())
         return True
 

@@ -12,6 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import asdict
 from typing import Any
 from zlib import crc32
 
@@ -127,7 +128,7 @@ class DelayLineLinks(Links):
 
     def configure(self, link: Link) -> None:
         """Change a link's channels for the packets that enter it from now on."""
-        settings = {"ab": _line_settings(link.ab), "ba": _line_settings(link.ba)}
+        settings = {"ab": asdict(link.ab), "ba": asdict(link.ba)}
         self._ask({"configure": link.name, **settings})
 
     def counts(self) -> dict[str, Any]:
@@ -265,16 +266,7 @@ def _line_description(
         [namespaces[node].path, interface_name(node, neighbour), node in underlay.last_mile]
         for node, neighbour in ((link.a, link.b), (link.b, link.a))
     ]
-    return {"ends": ends, "ab": _line_settings(link.ab), "ba": _line_settings(link.ba)}
-
-
-def _line_settings(channel: Channel) -> dict[str, Any]:
-    return {
-        "delay_us": channel.delay_us,
-        "rate_mbit": channel.rate_mbit,
-        "loss": channel.loss_percent,
-        "queue": channel.queue_packets,
-    }
+    return {"ends": ends, "ab": asdict(link.ab), "ba": asdict(link.ba)}
 
 
 def _netem_queues(channel: Channel) -> tuple[Netem, Netem | None]:

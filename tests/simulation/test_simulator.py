@@ -9,9 +9,7 @@ from agents.agent import Agent
 from agents.errors import AgentFailed
 from agents.protocol import CancelTimer, Deliver, Effects, Protocol, Record, Send, SetTimer
 from agents.protocol import Surroundings as Given
-from agents.runtime.simulated_channel import SimulatedChannel
 from agents.runtime.simulator import Simulator
-from testbed.emulation.delay_line import Channel as DelayLineChannel
 from tests.simulation.scripted import Stage, Word, line, ring
 from topologies.errors import TopologyError
 from topologies.hosts import attach_hosts, make_asymmetric
@@ -197,37 +195,6 @@ def test_a_changed_delay_is_that_of_later_packets() -> None:
     stage.run(50_000)
     # The first is on r1-r2 at the time and goes on over the slower link; the others go around.
     assert stage.heard("h2") == [(3_700, 0), (4_100, 1), (8_200, 2)]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        Channel(300, rate_mbit=1.0, queue_packets=5),
-        Channel(300, rate_mbit=8.0, loss_percent=10, queue_packets=3),
-        Channel(300, rate_mbit=1_000.0),
-        Channel(300, loss_percent=30),
-    ],
-)
-def test_a_channel_does_what_the_delay_line_does(settings: Channel) -> None:
-    ours = SimulatedChannel(settings, random.Random(5))
-    theirs, chance = DelayLineChannel(writes=0, to_host=False), random.Random(5)
-    theirs.configure(
-        settings.delay_us, settings.rate_mbit, settings.loss_percent, settings.queue_packets
-    )
-    counts = {"lost": 0, "overflowed": 0}
-    arrivals, now_us = random.Random(6), 0
-    for _ in range(3_000):
-        now_us += arrivals.choice([0, 0, 1, 200, 2_000])
-        size = arrivals.randrange(28, 1_500)
-        due_us, due_ns = ours.due_us(now_us, size), theirs.due_ns(now_us * 1000, size, chance)
-        if isinstance(due_us, str):
-            assert due_ns is None
-            counts[due_us] += 1
-        else:
-            assert due_ns is not None
-            assert due_us == -(-due_ns // 1000)
-    assert counts == {"lost": theirs.lost, "overflowed": theirs.overflowed}
-    assert sum(counts.values()) > 0 or settings.rate_mbit == 1_000
 
 
 def test_a_slow_link_queues_and_overflows_in_the_simulator_too() -> None:
