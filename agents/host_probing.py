@@ -44,7 +44,6 @@ class Probing(Protocol[Result_co]):
         address: int,
         answer: Answer,
         round_trip_us: int,
-        hops_back: int | None,
         ttl_left: int | None,
     ) -> list[Probe]: ...
 
@@ -108,7 +107,6 @@ class HostProbing(Generic[Result]):
         address: int,
         answer: Answer,
         received_us: int,
-        hops_back: int | None = None,
         ttl_left: int | None = None,
     ) -> list[Result]:
         """Take in an answer, received then by the clock of `Send`; returns what is complete.
@@ -120,7 +118,7 @@ class HostProbing(Generic[Result]):
             return []  # of a probe whose answer no longer matters
         round_trip_us = max(0, received_us - one.sent_us.pop(mark.probe_number))
         probes = one.probing.on_reply(
-            now_us, mark.probe_number, address, answer, round_trip_us, hops_back, ttl_left
+            now_us, mark.probe_number, address, answer, round_trip_us, ttl_left
         )
         return self._advance(one, probes)
 

@@ -112,11 +112,10 @@ class MultipathProbe:
         address: int,
         answer: Answer,
         round_trip_us: int,
-        hops_back: int | None = None,
         ttl_left: int | None = None,
     ) -> list[Probe]:
         """Take in an answer, in time or late; repeated and unknown ones do no harm."""
-        del hops_back, ttl_left
+        del ttl_left
         probe = self._outstanding.take_answer(number, round_trip_us)
         if probe is None or self.result is not None:
             return []

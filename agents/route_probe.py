@@ -52,7 +52,6 @@ class RouteProbe:
         self._furthest = 0  # the largest TTL that was answered
         self._tried = 0  # the largest TTL that was answered or overdue
         self._scout: Probe | None = None  # went all the way, to tell how far that is
-        self._likely_end = 0  # the TTL that likely reaches the end, 0 if nothing tells
         self._target_ttl: int | None = None
         self._dead_end_ttl: int | None = None
 
@@ -74,13 +73,11 @@ class RouteProbe:
         address: int,
         answer: Answer,
         round_trip_us: int,
-        hops_back: int | None = None,
         ttl_left: int | None = None,
     ) -> list[Probe]:
         """Take in an answer, in time or late; repeated and unknown ones do no harm.
 
-        `ttl_left` is the TTL that the probe still had where it was answered; `hops_back`, the
-        hops that the answer took, is a hint where that is not known.
+        `ttl_left` is the TTL that the probe still had where it was answered, if that is known.
         """
         is_awaited = self._outstanding.is_waiting(number)
         probe = self._outstanding.take_answer(number, round_trip_us)
@@ -93,8 +90,6 @@ class RouteProbe:
             self._note_hop(probe.ttl - ttl_left + 1, address, answer, round_trip_us)
         elif not is_scout:
             self._note_hop(probe.ttl, address, answer, round_trip_us)
-        elif is_end and hops_back is not None:
-            self._likely_end = hops_back
         return self.go_on(now_us)
 
     def on_time(self, now_us: int) -> list[Probe]:
@@ -148,8 +143,6 @@ class RouteProbe:
         given = self._settings
         if self._end_ttl is not None:
             return self._end_ttl
-        if self._tried < self._likely_end:
-            return min(self._likely_end, given.max_ttl)
         return min(self._tried + given.ahead, self._furthest + given.gap_limit, given.max_ttl)
 
     def _lacking(self, ttl: int) -> int:

@@ -15,10 +15,11 @@ Content = Union[bytes, Mark, "Complaint"]
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What an ICMP error says about a packet of its receiver."""
+    """What an ICMP error says about a packet of its receiver, and its TTL when it came in."""
 
     answer: Answer
     about: Content
+    ttl_left: int
 
 
 @dataclass(slots=True)

@@ -236,7 +236,7 @@ class SimulatedNetwork:
         if isinstance(packet.content, Complaint) or self._is_anonymous(node):
             return
         size_bytes = HEADERS_BYTES + min(packet.size_bytes, _LARGEST_QUOTE_BYTES)
-        content = Complaint(answer, packet.content)
+        content = Complaint(answer, packet.content, packet.ttl)
         self.send(
             now_us, Packet(self.numbering.address_of[node], packet.source, size_bytes, content)
         )

@@ -6,7 +6,7 @@ from agents.host_probing import HostProbing, Mark
 from agents.probe import Probe, ProbeSettings
 from agents.route import Route
 from agents.route_probe import RouteProbe
-from agents.runtime.packet import FIRST_TTL, HEADERS_BYTES, Complaint, Packet
+from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
 
 NEVER_US = 1 << 62
 _PAYLOAD_BYTES = 8  # the two numbers of a mark
@@ -40,9 +40,8 @@ class SimulatedProber:
         complaint = packet.content
         if not isinstance(complaint, Complaint) or not isinstance(complaint.about, Mark):
             return []
-        hops_back = FIRST_TTL - packet.ttl + 1
         routes = self._probing.on_reply(
-            now_us, complaint.about, packet.source, complaint.answer, now_us, hops_back
+            now_us, complaint.about, packet.source, complaint.answer, now_us, complaint.ttl_left
         )
         return routes + self._probing.use_room(now_us)
 

@@ -27,7 +27,6 @@ class Reply:
     address: int
     answer: Answer
     after_us: int
-    hops_back: int | None = None
     ttl_left: int | None = None
 
 
@@ -50,7 +49,7 @@ def line(*nodes: int | None, is_open_ended: bool = False, quotes_ttl: bool = Tru
         if place == len(nodes) - 1 and not is_open_ended:
             meaning = Answer.TARGET if address == TARGET else Answer.DEAD_END
         left = probe.ttl - place if quotes_ttl else None
-        return Reply(address, meaning, 2 * STEP_US * (place + 1), None, left)
+        return Reply(address, meaning, 2 * STEP_US * (place + 1), left)
 
     return answer
 
@@ -94,7 +93,6 @@ class Drive:
                 reply.address,
                 reply.answer,
                 reply.after_us,
-                reply.hops_back,
                 reply.ttl_left,
             )
         )
@@ -148,20 +146,11 @@ def test_all_probes_are_of_one_flow() -> None:
     assert len({sent.number for sent in drive.sent}) == len(drive.sent)
 
 
-@pytest.mark.parametrize("back", [1, 2, 5, 6, 20, 200])
-def test_a_way_back_of_another_length_does_no_harm(back: int) -> None:
-    def network(sent: Probe) -> Reply | None:
-        reply = line(1, 2, None, 4, TARGET, quotes_ttl=False)(sent)
-        return reply and Reply(reply.address, reply.answer, reply.after_us, back)
-
-    assert addresses(probe(network)[0]) == [1, 2, None, 4, TARGET]
-
-
 @pytest.mark.parametrize("left", [0, -1, 31, 255])
 def test_a_quoted_ttl_that_cannot_be_is_not_believed(left: int) -> None:
     def network(sent: Probe) -> Reply | None:
         reply = line(1, 2, TARGET, quotes_ttl=False)(sent)
-        return reply and Reply(reply.address, reply.answer, reply.after_us, None, left)
+        return reply and Reply(reply.address, reply.answer, reply.after_us, left)
 
     assert addresses(probe(network)[0]) == [1, 2, TARGET]
 
@@ -311,8 +300,7 @@ def test_whatever_gets_lost_delayed_or_reordered_it_ends_in_bounds(
         if reply is None or chance.random() < loss:
             return None
         after_us = chance.choice((0, 1, 10_000, 900_000))
-        back = chance.choice((None, 0, 3, 60))
-        return Reply(reply.address, reply.answer, after_us, back, reply.ttl_left)
+        return Reply(reply.address, reply.answer, after_us, reply.ttl_left)
 
     route, drive = probe(unreliable, settings)
     assert len(drive.sent) <= 1 + settings.max_ttl * (settings.attempts + settings.samples)
@@ -349,7 +337,7 @@ def test_many_targets_share_one_bound_and_all_end() -> None:
         if events and (deadline_us is None or events[0][0] <= deadline_us):
             now_us, _, mark, reply = heapq.heappop(events)
             found += probing.on_reply(
-                now_us, mark, reply.address, reply.answer, now_us, None, reply.ttl_left
+                now_us, mark, reply.address, reply.answer, now_us, reply.ttl_left
             )
             found += probing.use_room(now_us)
         else:
