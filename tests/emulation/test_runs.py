@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -158,7 +159,7 @@ def test_an_interrupted_run_leaves_a_partial_directory(tmp_path: Path) -> None:
     assert (partial / "underlay.json").exists()
 
 
-def test_an_agent_shrugs_off_junk_and_counts_it(tmp_path: Path) -> None:
+def test_an_agent_without_privileges_shrugs_off_junk_and_counts_it(tmp_path: Path) -> None:
     experiment = replace(SMALL, agents_per_process=64, duration_s=6.0)
     underlay = make_underlay(experiment)
     with EmulatedNetwork(underlay) as network:
@@ -167,6 +168,9 @@ def test_an_agent_shrugs_off_junk_and_counts_it(tmp_path: Path) -> None:
             agents.start()
             origin_ns = agents.go()
             time.sleep((origin_ns - time.monotonic_ns()) / 1e9 + 0.5)  # h1's agent is up
+            for process in agents.processes:
+                status = Path(f"/proc/{process}/status").read_text()
+                assert re.search(r"^Uid:\s+65534\s+65534\s+65534", status, re.MULTILINE)
             junk = _send_junk(network, 8_000)
             agents.finish()
         finally:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.agent import Action, Agent, Ping, Transmit
+from agents.agent import Acknowledgement, Action, Agent, Ping, Pong, Transmit
 from agents.codec import U32, WANTS_ACK, encode, message
 from agents.protocol import (
     CancelTimer,
@@ -212,3 +212,17 @@ def test_a_window_admits_nothing_twice(ids: list[int]) -> None:
         assert is_new == (message_id not in admitted and message_id > newest - 1_024)
         admitted |= {message_id} if is_new else set()
         newest = max(newest, message_id)
+
+
+def test_a_million_mutated_datagrams_are_all_counted_and_none_is_fatal() -> None:
+    chance = Random(1)
+    agent = Agent(2, 7, Protocol(Surroundings(2, (), Random(1))))
+    good = [encode(content, 1, 7, 1, 2, 5, 0) for content in (Ping(1), Pong(2), Acknowledgement(3))]
+    count = 1_000_000
+    for _ in range(count):
+        junk = bytearray(chance.choice(good))
+        junk[chance.randrange(len(junk))] ^= 1 << chance.randrange(8)
+        agent.on_datagram(0, 1, bytes(junk))
+    reasons = ("malformed", "of_another_run", "misaddressed", "impostor", "received")
+    assert sum(agent.counts[reason] for reason in reasons) == count
+    assert agent.counts["malformed"] > 0 and agent.counts["impostor"] > 0
