@@ -154,14 +154,14 @@ def decode(datagram: bytes) -> tuple[Header, Any]:
             if kind.is_fixed
             else kind.body.decode(datagram, HEADER.size)
         )
-    except (struct.error, UnicodeDecodeError, ValueError) as error:
+        if end != size:
+            raise DecodeError(f"{size - end} bytes too many")
+        header = _make_header(found[2:5] + found[6:_FIELDS])
+        if kind.has_event:
+            values = _with_header_fields(kind.message, values, header)
+        return header, kind.message(*values)  # which may check its values
+    except (struct.error, ValueError) as error:
         raise DecodeError(f"{kind.message.__name__}: {error}") from error
-    if end != size:
-        raise DecodeError(f"{kind.message.__name__}: {size - end} bytes too many")
-    header = _make_header(found[2:5] + found[6:_FIELDS])
-    if kind.has_event:
-        values = _with_header_fields(kind.message, values, header)
-    return header, kind.message(*values)
 
 
 def _with_header_fields(cls: type, values: tuple[Any, ...], header: Header) -> list[Any]:

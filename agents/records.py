@@ -23,18 +23,14 @@ class RecordLog:
 
     def write(self, time_us: int, host: str, what: str, values: Mapping[str, Any]) -> None:
         """Add one record."""
-        fields = json.dumps(values, sort_keys=True)
-        self._file.write(f'{{"time_us": {time_us}, "host": "{host}", "what": "{what}", ')
-        self._file.write(f'"values": {fields}}}\n')
+        row = RecordRow(time_us, host, what, dict(values))
+        self._file.write(json.dumps(row._asdict(), sort_keys=True) + "\n")
 
 
 def read_records(path: Path) -> Iterator[RecordRow]:
-    """The records in a file, up to the first line that is not whole."""
+    """The records in a file; a last line that is not whole is left out."""
     with path.open() as file:
         for line in file:
             if not line.endswith("\n"):
                 return
-            try:
-                yield RecordRow(**json.loads(line))
-            except (json.JSONDecodeError, TypeError):
-                return
+            yield RecordRow(**json.loads(line))

@@ -16,7 +16,6 @@ from testbed.emulation.namespaces import create_namespaces
 _INSTALL = "sudo apt-get install -y --no-install-recommends"
 _TOOLS = {
     "ip": "iproute2",
-    "tc": "iproute2",
     "nft": "nftables",
     "mnexec": "mininet",
     "nsenter": "util-linux",
@@ -25,7 +24,7 @@ _TOOLS = {
     "tcpdump": "tcpdump",
 }
 _SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # sudo has them, users may not
-_NEEDED_TOOLS = {"ip", "tc", "nft", "mnexec", "nsenter"}
+_NEEDED_TOOLS = {"nft", "mnexec", "nsenter"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def _netem() -> Finding:
 
 
 def _can_netem() -> bool:
-    return os.geteuid() == 0 and shutil.which("tc") is not None and has_netem()
+    return os.geteuid() == 0 and has_netem()
 
 
 def _tools() -> Iterator[Finding]:

@@ -6,6 +6,8 @@ the run directory, so that a run can be repeated from there.
 """
 
 import difflib
+import math
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -15,6 +17,7 @@ from typing import Any
 from agents.kinds import OVERLAYS
 from testbed.errors import ExperimentError
 
+_NAME = re.compile(r"\w[\w.-]*")
 BACKENDS = ("emulation", "simulation")
 TOPOLOGIES = ("waxman", "transit-stub", "file")
 FAULT_ACTIONS = (
@@ -85,7 +88,7 @@ def load_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Exp
     for key, value in (changes or {}).items():
         _change(document, key, value)
     document.setdefault("name", path.stem)
-    document.setdefault("folder", str(path.parent))
+    document.setdefault("folder", str(path.parent.resolve()))
     return experiment_from_dict(document, str(path))
 
 
@@ -193,8 +196,8 @@ def _check_values(experiment: Experiment) -> None:
     _check_choice("topology.kind", topology.kind, TOPOLOGIES)
     ranges: tuple[tuple[str, float, str, Callable[[float], bool]], ...] = (
         ("seed", experiment.seed, "0 or more", lambda v: v >= 0),
-        ("duration_s", experiment.duration_s, "above 0", lambda v: v > 0),
-        ("time_scale", experiment.time_scale, "1 or more", lambda v: v >= 1),
+        ("duration_s", experiment.duration_s, "above 0", lambda v: 0 < v < math.inf),
+        ("time_scale", experiment.time_scale, "1 or more", lambda v: 1 <= v < math.inf),
         ("agents_per_process", experiment.agents_per_process, "1 or more", lambda v: v >= 1),
         ("contacts", experiment.contacts, "1 or more", lambda v: v >= 1),
         ("start_over_s", experiment.start_over_s, "0 or more", lambda v: v >= 0),
@@ -205,7 +208,16 @@ def _check_values(experiment: Experiment) -> None:
     for key, value, expected, is_good in ranges:
         if not is_good(value):
             raise ExperimentError(f"{key}: expected {expected}, found {value}")
+    if not _NAME.fullmatch(experiment.name):
+        raise ExperimentError(
+            f"name: expected letters, digits, dots and hyphens, as it names a folder; found "
+            f"{experiment.name!r}"
+        )
     for number, fault in enumerate(experiment.faults):
+        if fault.action == "delay" and fault.delay_us <= 0:
+            raise ExperimentError(
+                f"fault[{number}].delay_us: expected microseconds above 0, found {fault.delay_us}"
+            )
         _check_choice(f"fault[{number}].action", fault.action, FAULT_ACTIONS)
         if not 0 <= fault.at_s <= experiment.duration_s:
             raise ExperimentError(

@@ -1,10 +1,9 @@
 """One run of an experiment, from the file to the run directory, on either backend."""
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,16 +29,24 @@ class Outcome:
 
 
 def run_experiment(
-    experiment: Experiment, text: str, results: Path, say: Callable[[str], None]
+    experiment: Experiment,
+    text: str,
+    results: Path,
+    say: Callable[[str], None],
+    underlay: Underlay | None = None,
 ) -> Outcome:
-    """Run an experiment; `text` is its file as given, `results` where the directory goes."""
-    underlay = make_underlay(experiment)
+    """Run an experiment; `text` is its file as given, `results` where the directory goes.
+
+    To repeat a run, its `underlay` is given; otherwise the experiment says which to make.
+    """
+    underlay = underlay or make_underlay(experiment)
     for number, fault in enumerate(experiment.faults):
         _check_fault(f"fault[{number}]", fault, underlay)
     castings = cast(experiment, underlay)
+    ours = [path for path in (results, results / experiment.name) if not path.exists()]
     directory = RunDirectory.create(experiment, results)
-    directory.describe(experiment, text, underlay)
     try:
+        directory.describe(experiment, text, underlay)
         with _timed(directory, "run"):
             backend = emulate if experiment.backend == "emulation" else simulate
             figures = backend(experiment, underlay, castings, directory.path / "agents", say)
@@ -50,7 +57,7 @@ def run_experiment(
         document = {"verdict": verdict, "reasons": reasons, "figures": figures}
         path = directory.finish(experiment, document)
     finally:
-        _hand_over(directory.path.parent)
+        _hand_over([*ours, directory.path, directory.path.parent / "latest"])
     return Outcome(path, verdict, tuple(reasons), figures, records)
 
 
@@ -77,10 +84,12 @@ def _check_fault(where: str, fault: Fault, underlay: Underlay) -> None:
         )
 
 
-def _hand_over(folder: Path) -> None:
-    """Give results written with sudo to the user who typed it."""
+def _hand_over(written: list[Path]) -> None:
+    """Give what was written with sudo to the user who typed it."""
     user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
     if os.geteuid() != 0 or user is None or group is None:
         return
-    for path in (folder.parent, folder, *folder.rglob("*")):
-        shutil.chown(path, int(user), int(group))
+    within = (path for folder in written if folder.is_dir() for path in folder.rglob("*"))
+    for path in (*written, *within):
+        with suppress(FileNotFoundError):
+            os.chown(path, int(user), int(group), follow_symlinks=False)

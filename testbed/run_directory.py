@@ -78,8 +78,9 @@ class RunDirectory:
         logs = sorted((self.path / "agents").glob("*.jsonl"))
         rows = (row for log in logs for row in read_records(log))
         count = _write_records(self.path / "agents" / "records.parquet", rows)
-        for log in logs:
-            log.unlink()
+        for log in (*logs, *(self.path / "agents").glob("*.stderr")):
+            if log.suffix == ".jsonl" or log.stat().st_size == 0:
+                log.unlink()
         return count
 
     def _write_run(self, experiment: Experiment) -> None:
@@ -102,7 +103,7 @@ def load_run_experiment(run: Path) -> tuple[Experiment, str]:
     try:
         document = json.loads((run / "run.json").read_text())["experiment"]
         text = (run / "experiment.toml").read_text()
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{run}: expected a run directory with run.json, found: {error}"
         ) from error

@@ -117,7 +117,7 @@ class SocketLoop:
     def run(self, until_us: int) -> None:
         """Serve until the time of the run is over."""
         while self._clock.now_us() < until_us:
-            self._fire_timers()
+            self._fire_timers(until_us)
             for descriptor, _ in self._epoll.poll(self._wait_s(until_us)):
                 self._readers[descriptor]()
 
@@ -126,8 +126,8 @@ class SocketLoop:
         wait_s = self._clock.real_s(next_us - self._clock.now_us())
         return min(max(wait_s, 0.0), _LONGEST_WAIT_S)
 
-    def _fire_timers(self) -> None:
-        while self._due and self._due[0][0] <= (now_us := self._clock.now_us()):
+    def _fire_timers(self, until_us: int) -> None:
+        while self._due and self._due[0][0] <= (now_us := self._clock.now_us()) < until_us:
             due_us, _, call = heapq.heappop(self._due)
             self.lag.note(now_us - due_us)
             call(now_us)

@@ -10,6 +10,8 @@ from testbed.commands.privileges import require_root
 from testbed.experiment import BACKENDS, Experiment, load_experiment, parse_change
 from testbed.run import Outcome, run_experiment
 from testbed.run_directory import load_run_experiment
+from topologies.underlay import Underlay
+from topologies.underlay_file import load_underlay
 
 _NOT_VALID = 3
 
@@ -26,6 +28,7 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=_run)
     again = commands.add_parser("rerun", help="the same run again, from its directory")
     again.add_argument("directory", type=Path, help="a run directory")
+    again.add_argument("--out", type=Path, default=Path("results"), help="default: results")
     again.add_argument("--json", action="store_true", help="end with one JSON object")
     again.set_defaults(run=_rerun)
 
@@ -36,24 +39,27 @@ def _run(options: argparse.Namespace) -> int:
         if getattr(options, key) is not None:
             changes[key] = getattr(options, key)
     experiment = load_experiment(options.file, changes)
-    return _perform(
-        f"run {options.file}", experiment, options.file.read_text(), options.out, options
-    )
+    text = options.file.read_text()
+    return _perform(f"run {options.file}", experiment, text, options)
 
 
 def _rerun(options: argparse.Namespace) -> int:
     experiment, text = load_run_experiment(options.directory)
-    results = options.directory.resolve().parent.parent
-    return _perform(f"rerun {options.directory}", experiment, text, results, options)
+    underlay = load_underlay(options.directory / "underlay.json")
+    return _perform(f"rerun {options.directory}", experiment, text, options, underlay)
 
 
 def _perform(
-    command: str, experiment: Experiment, text: str, results: Path, options: argparse.Namespace
+    command: str,
+    experiment: Experiment,
+    text: str,
+    options: argparse.Namespace,
+    underlay: Underlay | None = None,
 ) -> int:
     if experiment.backend == "emulation":
         require_root(command)
     print(f"{experiment.name}: {experiment.backend}, seed {experiment.seed}", flush=True)
-    outcome = run_experiment(experiment, text, results, _say)
+    outcome = run_experiment(experiment, text, options.out, _say, underlay)
     _print_summary(outcome)
     if options.json:
         print(json.dumps(asdict(outcome) | {"path": str(outcome.path)}))

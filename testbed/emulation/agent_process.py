@@ -37,16 +37,19 @@ class AgentProcess:
         self._log = log
         scale = setting["time_scale"]
         self._seats = {host: _open_seat(c, scale) for host, c in self._castings.items()}
+        self._planned = set(self._castings)
         self._lives = {host: casting["first_life"] for host, casting in self._castings.items()}
 
     def run(self) -> dict[str, Any]:
         """Serve until the run is over; returns figures about it."""
-        origin_ns = json.loads(sys.stdin.readline())["origin_ns"]
+        origin_ns = json.loads(_read_line())["origin_ns"]
         loop = SocketLoop(Clock(origin_ns, self._setting["time_scale"]), self._log.write)
         loop.add_reader(0, partial(self._obey, loop))
         for host, seat in self._seats.items():
             loop.add_seat(seat)
-            loop.call_at(self._castings[host]["start_us"], partial(self._start, loop, host))
+            loop.call_at(
+                self._castings[host]["start_us"], partial(self._start_as_planned, loop, host)
+            )
         end_us = self._setting["duration_us"]
         loop.run(end_us)
         for host, seat in self._seats.items():
@@ -54,7 +57,13 @@ class AgentProcess:
                 self._log.write(end_us, host, "agent_ended", dict(seat.agent.counts))
         return {"lag": loop.lag.to_values()}
 
-    def _start(self, loop: SocketLoop, host: str, _now_us: int = 0) -> None:
+    def _start_as_planned(self, loop: SocketLoop, host: str, _now_us: int) -> None:
+        if host in self._planned:
+            self._start(loop, host)
+
+    def _start(self, loop: SocketLoop, host: str) -> None:
+        self._planned.discard(host)
+        loop.unseat(self._seats[host])
         casting = self._castings[host]
         agent = make_agent(
             self._setting["overlay"],
@@ -68,11 +77,12 @@ class AgentProcess:
 
     def _obey(self, loop: SocketLoop) -> None:
         """Carry out a command; without anybody to give commands there is nothing to run for."""
-        line = sys.stdin.readline()
+        line = _read_line()
         if not line:
             sys.exit("the testbed has ended")
         command = json.loads(line)
         if "kill" in command:
+            self._planned.discard(command["kill"])
             loop.unseat(self._seats[command["kill"]])
         if "restart" in command:
             self._start(loop, command["restart"])
@@ -99,19 +109,23 @@ def _drop_privileges() -> None:
     os.setuid(nobody.pw_uid)
 
 
-def _answer(message: dict[str, Any]) -> None:
-    print(json.dumps(message), flush=True)
+def _read_line() -> bytes:
+    """The next line of standard input and no more, so that polling sees what follows it."""
+    with open(0, "rb", buffering=0, closefd=False) as unbuffered:
+        return unbuffered.readline()
 
 
 def main() -> None:
     """Run the agents described on standard input."""
-    setting = json.loads(sys.stdin.readline())
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a protocol prints goes to its log
+    setting = json.loads(_read_line())
     raise_descriptor_limit()
     with Path(setting["log"]).open("w", buffering=1) as file:
         process = AgentProcess(setting, RecordLog(file))
         _drop_privileges()
-        _answer({"ready": True})
-        _answer(process.run())
+        answers.write(json.dumps({"ready": True}) + "\n")
+        answers.write(json.dumps(process.run()) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The processes that run agents on an emulated network, as seen from outside."""
 
 import json
+import select
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from testbed.experiment import Experiment
 from testbed.stage import Casting
 
 _HEAD_START_NS = 300_000_000
-_PATIENCE_S = 30.0
+_PATIENCE_S = 60.0
 
 
 @dataclass
@@ -80,9 +81,16 @@ class AgentProcesses:
         if len(group.castings) > 1:
             self._tell(group, {"restart": host})
             return
+        self.kill(host)
         self._spawn(group, start_at_once=True)
         self._expect(group)
         self._tell(group, {"origin_ns": self._origin_ns})
+
+    def check(self) -> None:
+        """Raise if a process has ended that should still run."""
+        for group in self._groups:
+            if group.process is not None and group.process.poll() not in (None, 0):
+                self._expect(group, at_end=True)
 
     def finish(self) -> list[dict[str, Any]]:
         """Wait for all processes to end by themselves; returns the figures each of them gave."""
@@ -106,7 +114,7 @@ class AgentProcesses:
         name = f"{group.castings[0].host}-{group.lives}"
         with (self._folder / f"{name}.stderr").open("w") as errors:
             group.process = subprocess.Popen(
-                [sys.executable, "-m", "testbed.emulation.agent_process"],
+                [sys.executable, "-P", "-m", "testbed.emulation.agent_process"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -135,20 +143,28 @@ class AgentProcesses:
     def _tell(self, group: _Group, message: dict[str, Any]) -> None:
         if group.process is None or group.process.stdin is None:
             raise EmulationError(f"agents of {group.castings[0].host}: killed, cannot be told")
-        group.process.stdin.write(json.dumps(message) + "\n")
-        group.process.stdin.flush()
+        try:
+            group.process.stdin.write(json.dumps(message) + "\n")
+            group.process.stdin.flush()
+        except BrokenPipeError:
+            self._expect(group, at_end=True)  # raises with its last words
 
     def _expect(self, group: _Group, at_end: bool = False) -> dict[str, Any]:
         """The next answer of a process; its last words if it has ended instead."""
         process = group.process
         if process is None or process.stdout is None:
             raise EmulationError(f"agents of {group.castings[0].host}: expected them to run")
+        if not select.select([process.stdout], [], [], _PATIENCE_S)[0]:
+            raise EmulationError(
+                f"agents of {group.castings[0].host}: expected an answer within "
+                f"{_PATIENCE_S:.0f} s, found none"
+            )
         line = process.stdout.readline()
         if line and not at_end:
             return dict(json.loads(line))
-        status = process.wait(_PATIENCE_S)
+        status = process.wait()
         group.process = None
-        if status != 0 or not line:
+        if status != 0 or not line:  # a negative status is the signal that ended it
             log = self._folder / f"{group.castings[0].host}-{group.lives}.stderr"
             words = log.read_text().strip().rpartition("\n")[2]
             raise EmulationError(

@@ -23,6 +23,7 @@ from topologies.addresses import interface_name
 from topologies.underlay import Channel, Link, Underlay
 
 _LOOPBACK = 1
+_PATIENCE_S = 120.0
 _CERTAIN = 0xFFFFFFFF
 _UNLIMITED_PACKETS = 1_000_000
 _MISSES = {
@@ -111,7 +112,7 @@ class DelayLineLinks(Links):
     ) -> None:
         """Start the delay line and wait until it has made its devices."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "testbed.emulation.delay_line"],
+            [sys.executable, "-P", "-m", "testbed.emulation.delay_line"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -138,7 +139,10 @@ class DelayLineLinks(Links):
     def close(self) -> None:
         """End the delay line, which closes its devices."""
         if self._process is not None:
-            self._process.communicate()
+            try:
+                self._process.communicate(timeout=_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
             self._process = None
 
     def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -153,8 +157,12 @@ class DelayLineLinks(Links):
         answer: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
         if not answer:
             _, errors = process.communicate()
+            self._process = None
             last_line = errors.decode().strip().rpartition("\n")[2]
-            raise EmulationError(f"delay line: expected an answer, found it ended: {last_line}")
+            raise EmulationError(
+                f"delay line: expected an answer, found it ended with status "
+                f"{process.returncode}: {last_line or 'no last words'}"
+            )
         return answer
 
 

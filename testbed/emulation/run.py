@@ -66,16 +66,19 @@ def _play(
     scale = experiment.time_scale
     faults = sorted(experiment.faults, key=lambda fault: fault.at_s)
     for fault in faults:
-        _wait_until(origin_s, fault.at_s, experiment, say)
+        _wait_until(origin_s, fault.at_s, experiment, agents, say)
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
         _inflict(fault, network, agents, scale)
-    _wait_until(origin_s, experiment.duration_s, experiment, say)
+    _wait_until(origin_s, experiment.duration_s, experiment, agents, say)
 
 
-def _wait_until(origin_s: float, run_s: float, experiment: Experiment, say: Say) -> None:
+def _wait_until(
+    origin_s: float, run_s: float, experiment: Experiment, agents: AgentProcesses, say: Say
+) -> None:
     end_s = origin_s + run_s * experiment.time_scale
     while (left_s := end_s - time.monotonic()) > 0:
         time.sleep(min(left_s, _PROGRESS_S))
+        agents.check()
         now_s = (time.monotonic() - origin_s) / experiment.time_scale
         if left_s > _PROGRESS_S:
             say(f"{now_s:.0f} of {experiment.duration_s:g} s")

@@ -34,7 +34,7 @@ def simulate(
         ) as simulator:
             living = _Living(experiment, simulator)
             for casting in castings:
-                living.add(casting)
+                living.add(casting, _is_killed_before(casting, experiment.faults))
             for fault in experiment.faults:
                 _plan(fault, simulator, living)
             for step in range(1, _PROGRESS_STEPS + 1):
@@ -54,10 +54,11 @@ class _Living:
         self._simulator = simulator
         self._lives: Counter[str] = Counter()
 
-    def add(self, casting: Casting) -> None:
-        """Plan the birth of an agent."""
+    def add(self, casting: Casting, is_stillborn: bool) -> None:
+        """Plan the birth of an agent, unless it is killed before."""
         self._simulator.add_agent(casting.host, lambda: self._make(casting))
-        self._simulator.start_agent(casting.start_us, casting.host)
+        if not is_stillborn:
+            self._simulator.start_agent(casting.start_us, casting.host)
 
     def kill(self, at_us: int, host: str) -> None:
         """Plan the end of an agent."""
@@ -71,12 +72,22 @@ class _Living:
         self._lives[casting.host] += 1
         self.agents[casting.host] = make_agent(
             self._experiment.overlay,
-            self._experiment.seed,
+            self._experiment.seed & 0xFFFFFFFF,  # the run id, of which the header has 32 bits
             casting.address,
             casting.contacts,
             f"{casting.seed}/{self._lives[casting.host]}",
         )
         return self.agents[casting.host]
+
+
+def _is_killed_before(casting: Casting, faults: tuple[Fault, ...]) -> bool:
+    """Whether an agent is to be killed before it would start."""
+    return any(
+        fault.action == "kill-agent"
+        and fault.target == casting.host
+        and fault.at_s * 1e6 <= casting.start_us
+        for fault in faults
+    )
 
 
 def _plan(fault: Fault, simulator: Simulator, living: _Living) -> None:

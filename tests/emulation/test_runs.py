@@ -121,6 +121,48 @@ def test_a_killed_agent_is_missed_and_a_restarted_one_greets_again(
     assert sum(row["time_us"] > 1_500_000 for row in by_h2) == 2 * 3
 
 
+@pytest.mark.parametrize("backend", ["emulation", "simulation"])
+def test_faults_at_the_same_time_all_happen(backend: str, tmp_path: Path) -> None:
+    kills = tuple(Fault(1.0, "kill-agent", host) for host in ("h1", "h2", "h3"))
+    outcome = perform(replace(SMALL, backend=backend, faults=kills), tmp_path)
+    ended = {row["host"] for row in of_kind(records(outcome.path), "agent_ended")}
+    assert ended == {"h4", "h5", "h6"}
+
+
+@pytest.mark.parametrize("per_process", [1, 64])
+def test_a_living_agent_can_be_restarted(per_process: int, tmp_path: Path) -> None:
+    faults = (Fault(1.5, "restart-agent", "h2"),)
+    outcome = perform(replace(SMALL, agents_per_process=per_process, faults=faults), tmp_path)
+    by_h2 = [row for row in of_kind(records(outcome.path), "welcomed") if row["host"] == "h2"]
+    assert len(by_h2) == 2 * 2 * 3
+
+
+def test_a_run_that_is_too_much_ends_and_says_so(tmp_path: Path) -> None:
+    overlay = {"kind": "hello", "greetings": 10_000_000, "period_us": 1}
+    outcome = perform(replace(SMALL, duration_s=1.0, overlay=overlay), tmp_path)
+    assert outcome.verdict == "degraded"
+
+
+def test_a_run_can_be_repeated_from_its_directory(tmp_path: Path) -> None:
+    first = perform(replace(SMALL, backend="simulation"), tmp_path / "first").path
+    moved = first.rename(tmp_path / "moved")
+    assert main(["rerun", str(moved), "--out", str(tmp_path / "again")]) == 0
+    again = (tmp_path / "again" / "small" / "latest").resolve()
+    assert records(again) == records(moved)
+    assert (again / "underlay.json").read_bytes() == (moved / "underlay.json").read_bytes()
+
+
+def test_results_written_with_sudo_belong_to_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "1234")
+    outcome = perform(replace(SMALL, backend="simulation"), tmp_path)
+    owned = [outcome.path, *outcome.path.rglob("*"), tmp_path / "small", tmp_path / "small/latest"]
+    assert {path.lstat().st_uid for path in owned} == {1234}
+    assert tmp_path.stat().st_uid == 0
+
+
 def test_reliable_greetings_outlast_a_cut_link(tmp_path: Path) -> None:
     access = make_underlay(SMALL).access_router["h1"]
     faults = (

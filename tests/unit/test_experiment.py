@@ -68,6 +68,12 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
         ("[overlay]\nkind = 'chord'", "overlay.kind: expected one of .*; found 'chord'"),
         ("[overlay]\ngreeting = 3", "overlay.greeting: .* nearest known key is overlay.greetings"),
         ("[overlay]\ngreetings = 'x'", "overlay.greetings: expected a whole number, found 'x'"),
+        ("duration_s = inf", "duration_s: expected above 0, found inf"),
+        ("name = '../up'", "name: expected letters, digits, dots and hyphens.* found '../up'"),
+        (
+            "[[fault]]\nat_s = 1\naction = 'delay'\ntarget = 'r1-r2'",
+            r"fault\[0\].delay_us: expected microseconds above 0, found 0",
+        ),
         ("fault = 3", "fault: expected a list, found 3"),
         ("[[fault]]\nat_s = 1", r"fault\[0\].action: expected a value, found none"),
         (
