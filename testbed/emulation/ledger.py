@@ -24,6 +24,7 @@ from testbed.errors import EmulationError
 LEDGERS = Path("/run/tdo")
 RUN_VARIABLE = "TDO_RUN"
 _PATIENCE_S = 20.0
+_DRAFT_S = 60.0  # no network takes so long to write its ledger
 
 
 @dataclass
@@ -86,7 +87,9 @@ def clean() -> tuple[list[str], list[str]]:
         removed += [f"{process} of network {ledger.run_id}" for process in ledger.settle()]
         removed.append(f"ledger of network {ledger.run_id} ({ledger.command})")
     for draft in LEDGERS.glob("*.new"):
-        draft.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # a network that runs has just finished it
+            if time.time() - draft.stat().st_mtime > _DRAFT_S:
+                draft.unlink()
     return removed, kept
 
 
