@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from agents.codec import U32, WANTS_ACK, DecodeError, Header, decode, encode, message
 from agents.protocol import (
+    Announce,
     CancelTimer,
     Delay,
     Deliver,
@@ -81,12 +82,19 @@ class Agent:
     def __init__(self, address: PeerId, run_id: int, protocol: Protocol) -> None:
         self.address = address
         self.counts: Counter[str] = Counter()
+        self._sent_by_kind: Counter[str] = Counter()
         self._run_id = run_id
         self._protocol = protocol
         self._next_message_id = 0
         self._outbox = Outbox()
         self._windows: defaultdict[PeerId, ReplayWindow] = defaultdict(ReplayWindow)
         self._measurements: dict[PeerId, _Measurement] = {}
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """Everything counted so far, with the messages sent by kind as `sent_<kind>`."""
+        by_kind = {f"sent_{kind}": count for kind, count in self._sent_by_kind.items()}
+        return {**self.counts, **by_kind}
 
     def start(self, now_us: int) -> Actions:
         """Bring the protocol up."""
@@ -161,7 +169,7 @@ class Agent:
                     actions.append(self._transmit(now_us, effect.to, effect.message))
             elif isinstance(effect, MeasureDelay):
                 actions += self._measure(now_us, effect.target, effect.samples)
-            else:
+            elif not isinstance(effect, Announce):  # a protocol alone has nobody to tell
                 actions.append(effect)
         return actions
 
@@ -177,6 +185,7 @@ class Agent:
         message_id = self._next_message_id
         self._next_message_id = message_id + 1 & 0xFFFFFFFF
         self.counts["sent"] += 1
+        self._sent_by_kind[type(content).__name__] += 1
         datagram = encode(content, flags, self._run_id, self.address, to, message_id, now_us)
         return Transmit(to, datagram)
 

@@ -71,7 +71,14 @@ class Record:
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-Effect = Send | SetTimer | CancelTimer | ProbeRoute | MeasureDelay | Deliver | Record
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell the other protocols of this agent something; each picks what it cares for by type."""
+
+    content: Any
+
+
+Effect = Send | SetTimer | CancelTimer | ProbeRoute | MeasureDelay | Deliver | Record | Announce
 Effects = Sequence[Effect]
 
 
@@ -93,23 +100,41 @@ class Delay:
         return sorted(self.samples_us)[len(self.samples_us) // 2]
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Announced by an overlay: the peers it links this one to, and the one-way delay to each."""
+
+    delays_us: Mapping[PeerId, int]
+
+
 @dataclass(frozen=True)
 class Surroundings:
-    """What an agent is given: who it is, whom it may ask first, its dice, and its settings."""
+    """What an agent is given: who it is, whom it may ask first, its dice, and its settings.
+
+    `targets` are peers chosen by somebody who knows the whole network, for baselines that need
+    it. `number` counts the agents of a run from 0 to `peers` - 1, and `run_seed` is the same for
+    all, so that they can agree on what is drawn from it.
+    """
 
     me: PeerId
     contacts: tuple[PeerId, ...]
     random: Random
     settings: Mapping[str, Any] = field(default_factory=dict)
+    targets: tuple[PeerId, ...] = ()
+    number: int = 0
+    peers: int = 1
+    run_seed: int = 0
 
 
 class Protocol:
     """A protocol that does nothing; real ones override what they care about.
 
-    `defaults` names the settings of a protocol, which an experiment file may change.
+    `defaults` names the settings of a protocol, which an experiment file may change; `messages`
+    are the kinds of message that are its own, by which a stack finds the layer to hand one to.
     """
 
     defaults: ClassVar[Mapping[str, Value]] = {}
+    messages: ClassVar[tuple[type, ...]] = ()
 
     def __init__(self, given: Surroundings) -> None:
         self.me = given.me
@@ -145,4 +170,9 @@ class Protocol:
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """A reliable message was never acknowledged."""
         del now_us, to, message
+        return ()
+
+    def on_announcement(self, now_us: int, content: Any) -> Effects:
+        """Another protocol of this agent has announced something."""
+        del now_us, content
         return ()

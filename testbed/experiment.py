@@ -14,12 +14,13 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from agents.kinds import OVERLAYS
+from agents.kinds import LAYERS
 from testbed.errors import ExperimentError
 
 _NAME = re.compile(r"\w[\w.-]*")
 BACKENDS = ("emulation", "simulation")
 TOPOLOGIES = ("waxman", "transit-stub", "file")
+CAPTURES = ("all", "headers", "none")
 FAULT_ACTIONS = (
     "kill-agent",
     "restart-agent",
@@ -65,10 +66,19 @@ class Experiment:
     agents_per_process: int = 64
     contacts: int = 3
     start_over_s: float = 1.0
+    capture: str = "all"
     topology: TopologySettings = field(default_factory=TopologySettings)
     overlay: Mapping[str, Any] = field(default_factory=lambda: {"kind": "hello"})
+    routing: Mapping[str, Any] = field(default_factory=dict)
+    workload: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     folder: str = "."
+
+    @property
+    def layers(self) -> dict[str, Mapping[str, Any]]:
+        """The sections that say what agents do, the lowest layer first, without those left out."""
+        named = {"overlay": self.overlay, "routing": self.routing, "workload": self.workload}
+        return {section: settings for section, settings in named.items() if settings}
 
     def to_dict(self) -> dict[str, Any]:
         """The experiment as plain data, as `from_dict` takes it."""
@@ -128,21 +138,27 @@ def _read_experiment(document: dict[str, Any]) -> Experiment:
         for number, given in enumerate(_expect(document.pop("fault", []), list, "fault"))
     )
     topology = _read_fields(TopologySettings, "topology.", document.pop("topology", {}))
-    overlay = _read_overlay(_expect(document.pop("overlay", {"kind": "hello"}), dict, "overlay"))
+    document["overlay"] = document.get("overlay") or {"kind": "hello"}
+    layers: dict[str, Any] = {
+        section: _read_layer(section, document.pop(section, {})) for section in LAYERS
+    }
     experiment: Experiment = _read_fields(Experiment, "", document)
-    experiment = replace(experiment, topology=topology, overlay=overlay, faults=faults)
+    experiment = replace(experiment, topology=topology, faults=faults, **layers)
     _check_values(experiment)
     return experiment
 
 
-def _read_overlay(given: dict[str, Any]) -> dict[str, Any]:
-    kind = given.get("kind", "hello")
-    _check_choice("overlay.kind", kind, tuple(OVERLAYS))
-    defaults = OVERLAYS[kind].defaults
+def _read_layer(section: str, given: Any) -> dict[str, Any]:
+    """The settings of a layer, with its protocol's defaults; a layer left out has none."""
+    if not _expect(given, dict, section):
+        return {}
+    kind = given.get("kind")
+    _check_choice(f"{section}.kind", kind, tuple(LAYERS[section]))
+    defaults = LAYERS[section][str(kind)].defaults
     settings = {key: value for key, value in given.items() if key != "kind"}
-    _check_keys("overlay.", settings, list(defaults))
+    _check_keys(f"{section}.", settings, list(defaults))
     for key, value in settings.items():
-        _check_type(f"overlay.{key}", value, type(defaults[key]))
+        _check_type(f"{section}.{key}", value, type(defaults[key]))
     return {"kind": kind, **defaults, **settings}
 
 
@@ -193,6 +209,7 @@ def _check_choice(key: str, value: Any, choices: tuple[str, ...]) -> None:
 def _check_values(experiment: Experiment) -> None:
     topology = experiment.topology
     _check_choice("backend", experiment.backend, BACKENDS)
+    _check_choice("capture", experiment.capture, CAPTURES)
     _check_choice("topology.kind", topology.kind, TOPOLOGIES)
     ranges: tuple[tuple[str, float, str, Callable[[float], bool]], ...] = (
         ("seed", experiment.seed, "0 or more", lambda v: v >= 0),

@@ -1,14 +1,19 @@
 """What both backends need before they start: the underlay, and who knows whom."""
 
-import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
+from random import Random
 
+import numpy as np
+
+from agents.protocol import Surroundings
 from testbed.experiment import Experiment
 from topologies.domain_sizes import choose_domain_sizes
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.importers import load_topology
+from topologies.routes import Routes
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.waxman import generate_waxman
@@ -21,8 +26,19 @@ class Casting:
     host: str
     address: int
     contacts: tuple[int, ...]
+    targets: tuple[int, ...]
     start_us: int
-    seed: str
+    number: int
+    peers: int
+    run_seed: int
+
+    def surroundings(self, life: int) -> Surroundings:
+        """What the agent is given in one of its lives, each with dice of its own."""
+        dice = Random(f"{self.run_seed}/{self.host}/{life}")
+        return Surroundings(
+            self.address, self.contacts, dice, {}, self.targets, self.number, self.peers,
+            self.run_seed,
+        )  # fmt: skip
 
 
 def make_underlay(experiment: Experiment) -> Underlay:
@@ -48,8 +64,9 @@ def cast(experiment: Experiment, underlay: Underlay) -> list[Casting]:
 
     The first ones have nobody before them, and know each other.
     """
-    chance = random.Random(f"{experiment.seed}/contacts")
+    chance = Random(f"{experiment.seed}/contacts")
     addresses = [int(IPv4Address(underlay.address[host.name])) for host in underlay.hosts]
+    targets = _choose_targets(experiment, underlay)
     step_us = experiment.start_over_s * 1e6 / len(addresses)
     first = min(experiment.contacts + 1, len(addresses))
     castings = []
@@ -57,7 +74,32 @@ def cast(experiment: Experiment, underlay: Underlay) -> list[Casting]:
         known = addresses[:number] if number >= first else addresses[:first]
         others = [address for address in known if address != addresses[number]]
         contacts = chance.sample(others, min(experiment.contacts, len(others)))
-        seed = f"{experiment.seed}/{host.name}"
-        start_us = int(number * step_us)
-        castings.append(Casting(host.name, addresses[number], tuple(contacts), start_us, seed))
+        castings.append(
+            Casting(
+                host.name,
+                addresses[number],
+                tuple(contacts),
+                tuple(addresses[target] for target in targets.get(number, ())),
+                int(number * step_us),
+                number,
+                len(addresses),
+                experiment.seed,
+            )
+        )
     return castings
+
+
+def _choose_targets(experiment: Experiment, underlay: Underlay) -> Mapping[int, list[int]]:
+    """For baselines that know the whole network: the targets of each host, by their numbers."""
+    choice, count = experiment.overlay.get("heuristic"), experiment.overlay.get("targets", 0)
+    hosts = range(len(underlay.hosts))
+    if choice == "tarrand":
+        chance = Random(f"{experiment.seed}/targets")
+        others = {host: [other for other in hosts if other != host] for host in hosts}
+        return {host: chance.sample(others[host], min(count, len(hosts) - 1)) for host in hosts}
+    if choice in ("nearest", "farthest"):
+        delays_us = Routes(underlay).host_delays_us()
+        np.fill_diagonal(delays_us, -1 if choice == "farthest" else np.iinfo(np.int64).max)
+        order = np.argsort(delays_us if choice == "nearest" else -delays_us, kind="stable")
+        return {host: order[host, : min(count, len(hosts) - 1)].tolist() for host in hosts}
+    return {}

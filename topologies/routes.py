@@ -75,6 +75,18 @@ class Routes:
         down = last_miles[target].ba.delay_us if target in last_miles else 0
         return 0 if source == target else up + delay + down
 
+    def host_delays_us(self) -> NDArray[np.int64]:
+        """The one-way delay from each host to each other, in the order of the underlay's hosts."""
+        last_miles = [self.underlay.last_mile[host.name] for host in self.underlay.hosts]
+        at = np.array([self.underlay.router_index[link.b] for link in last_miles], dtype=np.int64)
+        up_us = np.array([link.ab.delay_us for link in last_miles], dtype=np.int64)
+        down_us = np.array([link.ba.delay_us for link in last_miles], dtype=np.int64)
+        between_us = self.delay_us[np.ix_(at, at)].T
+        delays_us = up_us[:, None] + between_us + down_us
+        delays_us[between_us == NO_ROUTE] = NO_ROUTE
+        np.fill_diagonal(delays_us, 0)
+        return delays_us
+
     def mean_delay_us(self) -> float:
         """The mean delay between two different routers."""
         pairs = self.delay_us.size - len(self.delay_us)

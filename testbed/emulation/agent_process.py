@@ -23,6 +23,7 @@ from agents.runtime.probe_sockets import Prober
 from agents.runtime.sockets import Clock, Seat, SocketLoop
 from testbed.emulation.capacity import raise_descriptor_limit
 from testbed.emulation.namespaces import entered
+from testbed.stage import Casting
 
 _BUFFER_BYTES = 1 << 20
 _SO_RCVBUFFORCE = 33
@@ -33,12 +34,13 @@ class AgentProcess:
 
     def __init__(self, setting: dict[str, Any], log: RecordLog) -> None:
         self._setting = setting
-        self._castings = {casting["host"]: casting for casting in setting["castings"]}
+        castings = [(_read_casting(plain), space) for plain, space in setting["castings"]]
+        self._castings = {casting.host: casting for casting, _ in castings}
         self._log = log
         scale = setting["time_scale"]
-        self._seats = {host: _open_seat(c, scale) for host, c in self._castings.items()}
+        self._seats = {casting.host: _open_seat(casting, at, scale) for casting, at in castings}
         self._planned = set(self._castings)
-        self._lives = {host: casting["first_life"] for host, casting in self._castings.items()}
+        self._lives = dict.fromkeys(self._castings, setting["first_life"])
 
     def run(self) -> dict[str, Any]:
         """Serve until the run is over; returns figures about it."""
@@ -47,14 +49,13 @@ class AgentProcess:
         loop.add_reader(0, partial(self._obey, loop))
         for host, seat in self._seats.items():
             loop.add_seat(seat)
-            loop.call_at(
-                self._castings[host]["start_us"], partial(self._start_as_planned, loop, host)
-            )
+            start_us = self._castings[host].start_us
+            loop.call_at(start_us, partial(self._start_as_planned, loop, host))
         end_us = self._setting["duration_us"]
         loop.run(end_us)
         for host, seat in self._seats.items():
             if seat.agent is not None:
-                self._log.write(end_us, host, "agent_ended", dict(seat.agent.counts))
+                self._log.write(end_us, host, "agent_ended", seat.agent.figures)
         return {"lag": loop.lag.to_values()}
 
     def _start_as_planned(self, loop: SocketLoop, host: str, _now_us: int) -> None:
@@ -64,14 +65,8 @@ class AgentProcess:
     def _start(self, loop: SocketLoop, host: str) -> None:
         self._planned.discard(host)
         loop.unseat(self._seats[host])
-        casting = self._castings[host]
-        agent = make_agent(
-            self._setting["overlay"],
-            self._setting["run_id"],
-            casting["address"],
-            tuple(casting["contacts"]),
-            f"{casting['seed']}/{self._lives[host]}",
-        )
+        given = self._castings[host].surroundings(self._lives[host])
+        agent = make_agent(self._setting["layers"], self._setting["run_id"], given)
         self._lives[host] += 1
         loop.seat_agent(self._seats[host], agent)
 
@@ -88,17 +83,22 @@ class AgentProcess:
             self._start(loop, command["restart"])
 
 
-def _open_seat(casting: dict[str, Any], time_scale: float) -> Seat:
+def _read_casting(plain: dict[str, Any]) -> Casting:
+    lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
+    return Casting(**plain | lists)
+
+
+def _open_seat(casting: Casting, namespace_path: str, time_scale: float) -> Seat:
     """The sockets of a host, opened inside its namespace."""
-    address = socket.inet_ntoa(casting["address"].to_bytes(4, "big"))
-    namespace = os.open(casting["namespace"], os.O_RDONLY)
+    address = socket.inet_ntoa(casting.address.to_bytes(4, "big"))
+    namespace = os.open(namespace_path, os.O_RDONLY)
     with entered(namespace):
         endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         endpoint.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
         endpoint.bind((address, PORT))
         prober = Prober(RouteProbe, time_scale=time_scale)
     os.close(namespace)
-    return Seat(casting["host"], endpoint, prober)
+    return Seat(casting.host, endpoint, prober)
 
 
 def _drop_privileges() -> None:

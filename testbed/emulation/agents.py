@@ -127,15 +127,14 @@ class AgentProcesses:
     def _setting(self, group: _Group, name: str, start_at_once: bool) -> dict[str, Any]:
         castings = []
         for casting in group.castings:
-            plain = asdict(casting) | {"namespace": self._network.namespace_path(casting.host)}
-            plain |= {"start_us": 0} if start_at_once else {}
-            plain["first_life"] = group.lives
-            castings.append(plain)
+            plain = asdict(casting) | ({"start_us": 0} if start_at_once else {})
+            castings.append((plain, self._network.namespace_path(casting.host)))
         return {
             "run_id": int(self._network.ledger.run_id, 16),
             "time_scale": self._experiment.time_scale,
             "duration_us": int(self._experiment.duration_s * 1e6),
-            "overlay": dict(self._experiment.overlay),
+            "layers": self._experiment.layers,
+            "first_life": group.lives,
             "log": str(self._folder / f"{name}.jsonl"),
             "castings": castings,
         }

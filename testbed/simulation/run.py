@@ -25,8 +25,9 @@ def simulate(
 ) -> dict[str, Any]:
     """Run an experiment in the simulator; returns figures about it."""
     end_us = int(experiment.duration_s * 1e6)
-    packets = folder.parent / "packets"
-    packets.mkdir()
+    packets = folder.parent / "packets" if experiment.capture != "none" else None
+    if packets is not None:
+        packets.mkdir()
     with (folder / "simulation.jsonl").open("w") as file:
         log = RecordLog(file)
         with Simulator(
@@ -41,7 +42,7 @@ def simulate(
                 simulator.run(end_us * step // _PROGRESS_STEPS)
                 say(f"{simulator.now_us / 1e6:g} of {experiment.duration_s:g} s")
         for host, agent in living.agents.items():
-            log.write(end_us, host, "agent_ended", dict(agent.counts))
+            log.write(end_us, host, "agent_ended", agent.figures)
     return {"messages": simulator.messages, "dropped": dict(simulator.counts)}
 
 
@@ -70,14 +71,11 @@ class _Living:
 
     def _make(self, casting: Casting) -> Agent:
         self._lives[casting.host] += 1
-        self.agents[casting.host] = make_agent(
-            self._experiment.overlay,
-            self._experiment.seed & 0xFFFFFFFF,  # the run id, of which the header has 32 bits
-            casting.address,
-            casting.contacts,
-            f"{casting.seed}/{self._lives[casting.host]}",
-        )
-        return self.agents[casting.host]
+        given = casting.surroundings(self._lives[casting.host])
+        run_id = self._experiment.seed & 0xFFFFFFFF  # of which the header has 32 bits
+        agent = make_agent(self._experiment.layers, run_id, given)
+        self.agents[casting.host] = agent
+        return agent
 
 
 def _is_killed_before(casting: Casting, faults: tuple[Fault, ...]) -> bool:

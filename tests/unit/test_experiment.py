@@ -66,8 +66,14 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
         ("[topology]\nhosts = 1", "topology.hosts: expected 2 or more, found 1"),
         ("[topology]\nkind = 'file'", "topology.file: expected a file for the kind `file`"),
         ("[overlay]\nkind = 'chord'", "overlay.kind: expected one of .*; found 'chord'"),
-        ("[overlay]\ngreeting = 3", "overlay.greeting: .* nearest known key is overlay.greetings"),
-        ("[overlay]\ngreetings = 'x'", "overlay.greetings: expected a whole number, found 'x'"),
+        (
+            '[overlay]\nkind = "hello"\ngreeting = 3',
+            "overlay.greeting: .* nearest known key is overlay.greetings",
+        ),
+        (
+            '[overlay]\nkind = "hello"\ngreetings = "x"',
+            "overlay.greetings: expected a whole number, found 'x'",
+        ),
         ("duration_s = inf", "duration_s: expected above 0, found inf"),
         ("name = '../up'", "name: expected letters, digits, dots and hyphens.* found '../up'"),
         (

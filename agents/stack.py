@@ -1,0 +1,98 @@
+"""Protocols on top of each other: an overlay, the routing on it, and what is routed.
+
+Each layer is a protocol of its own and does not know the others. Its messages, timers, probes and
+measurements come back to it; what it announces reaches the others. So any layer can be replaced
+by a rival.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from agents.protocol import (
+    Announce,
+    CancelTimer,
+    Delay,
+    Effect,
+    Effects,
+    MeasureDelay,
+    PeerId,
+    ProbeRoute,
+    Protocol,
+    SetTimer,
+)
+from agents.route import Route
+
+
+class Stack(Protocol):
+    """Some protocols, the lowest first, that look like one."""
+
+    def __init__(self, layers: Sequence[Protocol]) -> None:
+        self._layers = tuple(layers)
+        self._layer_of = {kind: i for i, layer in enumerate(layers) for kind in layer.messages}
+        self._asked_route: defaultdict[PeerId, set[int]] = defaultdict(set)
+        self._asked_delay: defaultdict[PeerId, set[int]] = defaultdict(set)
+
+    def on_start(self, now_us: int) -> Effects:
+        """Start every layer, the lowest first."""
+        effects: list[Effect] = []
+        for i, layer in enumerate(self._layers):
+            effects += self._from(now_us, i, layer.on_start(now_us))
+        return effects
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """Hand a message to the layer whose it is; one that is nobody's is dropped."""
+        i = self._layer_of.get(type(message))
+        if i is None:
+            return ()
+        return self._from(now_us, i, self._layers[i].on_message(now_us, sender, message))
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """Wake the layer that set the timer."""
+        assert isinstance(name, tuple)
+        i, inner = name
+        return self._from(now_us, i, self._layers[i].on_timer(now_us, inner))
+
+    def on_probe_result(self, now_us: int, route: Route) -> Effects:
+        """Hand a route to every layer that asked for it."""
+        effects: list[Effect] = []
+        for i in sorted(self._asked_route.pop(route.target, ())):
+            effects += self._from(now_us, i, self._layers[i].on_probe_result(now_us, route))
+        return effects
+
+    def on_delay(self, now_us: int, delay: Delay) -> Effects:
+        """Hand a delay to every layer that asked for it."""
+        effects: list[Effect] = []
+        for i in sorted(self._asked_delay.pop(delay.target, ())):
+            effects += self._from(now_us, i, self._layers[i].on_delay(now_us, delay))
+        return effects
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        """Tell the layer whose message was never acknowledged."""
+        i = self._layer_of[type(message)]
+        return self._from(now_us, i, self._layers[i].on_give_up(now_us, to, message))
+
+    def _from(self, now_us: int, i: int, effects: Effects) -> list[Effect]:
+        """What a layer wants, with its mark on what will come back to it."""
+        marked: list[Effect] = []
+        for effect in effects:
+            if isinstance(effect, SetTimer):
+                marked.append(SetTimer((i, effect.name), effect.delay_us))
+            elif isinstance(effect, CancelTimer):
+                marked.append(CancelTimer((i, effect.name)))
+            elif isinstance(effect, Announce):
+                marked += self._announce(now_us, i, effect.content)
+            else:
+                if isinstance(effect, ProbeRoute):
+                    self._asked_route[effect.target].add(i)
+                elif isinstance(effect, MeasureDelay):
+                    self._asked_delay[effect.target].add(i)
+                marked.append(effect)
+        return marked
+
+    def _announce(self, now_us: int, announcer: int, content: Any) -> list[Effect]:
+        effects: list[Effect] = []
+        for i, layer in enumerate(self._layers):
+            if i != announcer:
+                effects += self._from(now_us, i, layer.on_announcement(now_us, content))
+        return effects
