@@ -213,9 +213,17 @@ def _stub_domains(underlay: Underlay, graph: nx.Graph) -> dict[str, list[list[st
     domains: dict[str, list[list[str]]] = {name: [] for name in transit}
     for name in transit:
         crowd = [other for other in graph if anchor[other] == name and other != name]
-        for piece in nx.connected_components(graph.subgraph(crowd)):
+        for piece in nx.connected_components(_part(graph, crowd)):
             domains[name].append([other for other in crowd if other in piece])
     return domains
+
+
+def _part(graph: nx.Graph, nodes: list[str]) -> nx.Graph:
+    """A part of a graph with its nodes in this order; NetworkX's own has the order of a set."""
+    part = nx.Graph()
+    part.add_nodes_from(nodes)
+    part.add_edges_from(edge for edge in graph.edges(nodes) if edge[1] in part)
+    return part
 
 
 def _around_transit_router(graph: nx.Graph, transit: str, domains: list[list[str]]) -> _Disc:
@@ -227,7 +235,7 @@ def _around_transit_router(graph: nx.Graph, transit: str, domains: list[list[str
 def _stub_disc(graph: nx.Graph, transit: str, domain: list[str]) -> _Disc:
     """The routers of a stub domain, those next to the transit router towards the left."""
     radius = 0.75 * math.sqrt(len(domain))
-    layout = _place_by_force(graph.subgraph(domain))
+    layout = _place_by_force(_part(graph, domain))
     points = np.array([layout[name] for name in domain])
     points -= points.mean(axis=0)
     points *= radius / max(float(np.hypot(*points.T).max()), 1e-9)

@@ -1,5 +1,8 @@
 """Pictures: every node is drawn once, told apart by kind, into the file that was asked for."""
 
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -109,3 +112,23 @@ def test_exchange_draws_hosts_by_their_distance() -> None:
 def test_a_single_router_can_be_drawn(tmp_path: Path) -> None:
     draw(Underlay((Router("r1"),), ()), tmp_path / "one.svg")
     assert (tmp_path / "one.svg").stat().st_size > 0
+
+
+def test_a_layout_is_the_same_in_every_process() -> None:
+    program = (
+        "from topologies.layout import place_nodes\n"
+        "from topologies.domain_sizes import choose_domain_sizes\n"
+        "from topologies.transit_stub import generate_transit_stub\n"
+        "places = place_nodes(generate_transit_stub(choose_domain_sizes(100), seed=1))\n"
+        "print({name: at.tolist() for name, at in places.items()})\n"
+    )
+    layouts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(layouts) == 1
