@@ -1,0 +1,192 @@
+"""Events as points and subscriptions as boxes: the content model of Tariq, Koldehofe and Rothermel,
+"Efficient content-based routing with network topology inference" (DEBS 2013), sections 2 and 6.
+
+An event is a point: up to five whole-number attributes from 0 to 10. A subscription is a
+conjunction of closed ranges over some of them; an attribute that it does not mention may have
+any value. A schema of fewer attributes leaves the others unmentioned, and 0 in its events.
+
+There are 66 closed ranges of eleven values and 66 ** 5 < 2 ** 32 boxes, so a box travels as its
+number, in four bytes, and a point likewise. No number within the bounds is malformed, and what
+lies outside is refused when it is decoded.
+
+In memory a box is also a set of 55 bits, one for each value of each attribute that it accepts.
+To cover is then to include, and to match is to include the bits of the point.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+from agents.codec import U32
+
+ATTRIBUTES = 5
+HIGHEST = 10  # of the values of an attribute; the lowest is 0
+VALUES = HIGHEST + 1
+Range = tuple[int, int]  # lowest and highest accepted value
+
+RANGES: tuple[Range, ...] = tuple((a, b) for a in range(VALUES) for b in range(a, VALUES))
+_ANY = (0, HIGHEST)
+_ALL_BITS = (1 << VALUES) - 1
+_BITS = tuple((1 << b + 1) - (1 << a) for a, b in RANGES)
+_RANGE_NUMBER = {accepted: number for number, accepted in enumerate(RANGES)}
+_NUMBER_OF_BITS = {bits: number for number, bits in enumerate(_BITS)}
+_SHIFTS = tuple(VALUES * attribute for attribute in range(ATTRIBUTES))
+_SLICES = tuple(_ALL_BITS << shift for shift in _SHIFTS)
+
+
+class ContentError(ValueError):
+    """A subscription or an event that cannot be; a datagram with one does not decode."""
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """What an event says: a value for each attribute."""
+
+    number: U32
+
+    def __post_init__(self) -> None:
+        """Refuse what is no point."""
+        _check_number("point", self.number, VALUES)
+
+    @cached_property
+    def values(self) -> tuple[int, ...]:
+        """The values, one for each attribute."""
+        return _digits(self.number, VALUES)
+
+    @cached_property
+    def bits(self) -> int:
+        """The point as a set of one value for each attribute."""
+        return sum(1 << s + v for s, v in zip(_SHIFTS, self.values, strict=True))
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.values))})"
+
+
+@dataclass(frozen=True, order=True)
+class Subscription:
+    """A box: the closed range that each attribute of an event has to be in."""
+
+    number: U32
+
+    def __post_init__(self) -> None:
+        """Refuse what is no box."""
+        _check_number("subscription", self.number, len(RANGES))
+
+    @cached_property
+    def ranges(self) -> tuple[Range, ...]:
+        """The accepted range of each attribute."""
+        return tuple(RANGES[digit] for digit in _digits(self.number, len(RANGES)))
+
+    @cached_property
+    def bits(self) -> int:
+        """The box as a set of accepted values for each attribute."""
+        digits = _digits(self.number, len(RANGES))
+        return sum(_BITS[digit] << shift for digit, shift in zip(digits, _SHIFTS, strict=True))
+
+    @property
+    def volume(self) -> int:
+        """How many of the 11 ** 5 points match."""
+        return _volume(self.bits)
+
+    def matches(self, point: Point) -> bool:
+        """Whether an event is wanted."""
+        return self.bits & point.bits == point.bits
+
+    def covers(self, other: "Subscription") -> bool:
+        """Whether every event that matches the other one matches this one too."""
+        return self.bits & other.bits == other.bits
+
+    def overlaps(self, other: "Subscription") -> bool:
+        """Whether some event matches both."""
+        return _volume(self.bits & other.bits) > 0
+
+    def __str__(self) -> str:
+        mentioned = [(a, r) for a, r in enumerate(self.ranges) if r != _ANY]
+        return " and ".join(f"{low}<=a{a}<={high}" for a, (low, high) in mentioned) or "everything"
+
+
+class BoundingMerge(NamedTuple):
+    """The smallest box around two, and how many points match it but neither of the two."""
+
+    subscription: Subscription
+    extra_points: int
+
+
+def make_point(values: Sequence[int]) -> Point:
+    """The point with these values; attributes after them are 0."""
+    if len(values) > ATTRIBUTES:
+        raise ContentError(f"event: expected at most {ATTRIBUTES} values, found {len(values)}")
+    for attribute, value in enumerate(values):
+        if not 0 <= value <= HIGHEST:
+            raise ContentError(
+                f"event: attribute {attribute}: expected 0 to {HIGHEST}, found {value}"
+            )
+    return Point(sum(value * VALUES**place for place, value in enumerate(values)))
+
+
+def subscribe(ranges: Mapping[int, Range], attributes: int = ATTRIBUTES) -> Subscription:
+    """The subscription to the events whose attributes, counted from 0, are in these ranges."""
+    known = range(min(attributes, ATTRIBUTES))
+    for attribute, (low, high) in ranges.items():
+        where = f"subscription: attribute {attribute}"
+        if attribute not in known:
+            raise ContentError(f"{where}: expected one from 0 to {len(known) - 1}")
+        if not 0 <= low <= high <= HIGHEST:
+            raise ContentError(
+                f"{where}: expected 0 <= low <= high <= {HIGHEST}, found [{low}, {high}]"
+            )
+    return _from_ranges([ranges.get(attribute, _ANY) for attribute in range(ATTRIBUTES)])
+
+
+def perfect_merge(one: Subscription, other: Subscription) -> Subscription | None:
+    """The box that is the union of two boxes, if the union is a box.
+
+    It is one if either covers the other, or if they differ in one attribute only and their
+    ranges there meet.
+    """
+    both = one.bits | other.bits
+    if both in (one.bits, other.bits):
+        return one if both == one.bits else other
+    apart = one.bits ^ other.bits
+    is_aligned = any(not apart & ~part for part in _SLICES)
+    return _from_bits(both) if is_aligned and _is_box(both) else None
+
+
+def bounding_merge(one: Subscription, other: Subscription) -> BoundingMerge:
+    """The smallest box around two boxes, and the false positives that it stands for."""
+    pairs = zip(one.ranges, other.ranges, strict=True)
+    merged = _from_ranges([(min(a[0], b[0]), max(a[1], b[1])) for a, b in pairs])
+    union = one.volume + other.volume - _volume(one.bits & other.bits)
+    return BoundingMerge(merged, merged.volume - union)
+
+
+def _check_number(what: str, number: int, base: int) -> None:
+    if not 0 <= number < base**ATTRIBUTES:
+        raise ContentError(f"{what}: expected a number below {base}**{ATTRIBUTES}, found {number}")
+
+
+def _digits(number: int, base: int) -> tuple[int, ...]:
+    return tuple(number // base**place % base for place in range(ATTRIBUTES))
+
+
+def _from_ranges(ranges: Sequence[Range]) -> Subscription:
+    numbers = (_RANGE_NUMBER[accepted] for accepted in ranges)
+    return Subscription(sum(n * len(RANGES) ** place for place, n in enumerate(numbers)))
+
+
+def _from_bits(bits: int) -> Subscription:
+    return _from_ranges([RANGES[_NUMBER_OF_BITS[part]] for part in _parts(bits)])
+
+
+def _is_box(bits: int) -> bool:
+    return all(part in _NUMBER_OF_BITS for part in _parts(bits))
+
+
+def _parts(bits: int) -> list[int]:
+    return [bits >> shift & _ALL_BITS for shift in _SHIFTS]
+
+
+def _volume(bits: int) -> int:
+    return prod(part.bit_count() for part in _parts(bits))
