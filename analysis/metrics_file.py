@@ -1,0 +1,34 @@
+"""`analysis/metrics.json` of a run: one object to which every analysis adds its figures."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def merge_metrics(
+    run: Path, subject: str, metrics: Mapping[str, Any], notes: Mapping[str, str]
+) -> None:
+    """Add the metrics of one subject to those of a run, in place of older ones of those names.
+
+    A note says why the metric of that name is null, or how to read it; a note under the name of
+    the subject is about all of its metrics.
+    """
+    path = run / "analysis" / "metrics.json"
+    path.parent.mkdir(exist_ok=True)
+    merged = _read(path)
+    renewed = {subject, *metrics}
+    kept = {key: note for key, note in merged.get("notes", {}).items() if key not in renewed}
+    merged |= {**metrics, "notes": kept | dict(notes)}
+    draft = path.with_name(".metrics.json.new")
+    draft.write_text(json.dumps(merged, indent=1, sort_keys=True) + "\n")
+    draft.replace(path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What is there already; a file that is not JSON is of no use to anyone."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,105 @@
+"""Shortest paths over an overlay, and what the physical links under it carry for them.
+
+Among paths of equal delay the one that crosses fewer physical links counts, so the figures depend
+on the overlay alone and not on the library that finds the paths. As in `topologies.routes`, both
+are packed into one float64 that holds whole numbers below 2**53 exactly: the delay in
+microseconds (33 bits) and the crossings (20 bits).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+from analysis.errors import AnalysisError
+from analysis.overlay import PeerLink
+from analysis.unicast import Numbers, Unicast
+
+_MICROSECOND = 1 << 20
+_LARGEST_WEIGHT = float(1 << 53)
+
+
+@dataclass(frozen=True)
+class OverlayPaths:
+    """The shortest path from each peer to each other, as matrices `[from, to]`.
+
+    Delays and crossings of pairs that are not reached, or of a peer and itself, mean nothing.
+    `tree_crossings` are those of a message that each peer sends to all others along its tree of
+    shortest paths; where two peers could be next on the way, the link that crosses less is taken.
+    """
+
+    is_reached: NDArray[np.bool_]
+    delay_us: Numbers
+    crossings: Numbers
+    tree_crossings: int
+
+
+def find_paths(
+    unicast: Unicast, links: Iterable[PeerLink], last_miles: bool = True
+) -> OverlayPaths:
+    """The shortest paths over overlay links, each as long as the unicast route it stands for.
+
+    Without `last_miles` the ways down to a peer and up again are taken off for the peers in
+    the middle of a path. What is left of p, q, …, s is the way up from p, the delays between
+    the routers of each two, and the way down to s; so those delays are the weights.
+    """
+    source, target = directed_ends(unicast, links)
+    weighed_us = unicast.delay_us if last_miles else unicast.between_routers_us
+    weight = weighed_us[source, target] * _MICROSECOND + unicast.crossings[source, target]
+    distance = _distances(len(unicast.number), source, target, weight.astype(np.float64))
+    is_reached = np.isfinite(distance)
+    np.fill_diagonal(is_reached, False)
+    if distance[is_reached].max(initial=0) >= _LARGEST_WEIGHT:
+        raise AnalysisError("overlay paths: expected delays below 8,589 s, found a longer path")
+    whole = np.where(is_reached, distance, 0).astype(np.int64)
+    ends_us = 0 if last_miles else unicast.up_us[:, None] + unicast.down_us
+    tree = _last_crossings(unicast, source, target, weight, distance)
+    return OverlayPaths(
+        is_reached,
+        whole // _MICROSECOND + ends_us,
+        whole % _MICROSECOND,
+        int(tree[is_reached].sum()),
+    )
+
+
+def count_pieces(unicast: Unicast, links: Iterable[PeerLink]) -> int:
+    """The number of connected pieces that the links make of the peers."""
+    source, target = directed_ends(unicast, links)
+    count = len(unicast.number)
+    graph = csr_array((np.ones(len(source)), (source, target)), shape=(count, count))
+    return int(connected_components(graph, directed=False, return_labels=False))
+
+
+def directed_ends(unicast: Unicast, links: Iterable[PeerLink]) -> tuple[Numbers, Numbers]:
+    """The numbers of the peers at both ends of each link, once in either direction."""
+    ends = [(unicast.number[a], unicast.number[b]) for a, b in sorted(links)]
+    a, b = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    return np.concatenate([a, b]), np.concatenate([b, a])
+
+
+def _distances(
+    count: int, source: Numbers, target: Numbers, weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    graph = csr_array((weight, (source, target)), shape=(count, count))
+    distance: NDArray[np.float64] = dijkstra(graph)
+    return distance
+
+
+def _last_crossings(
+    unicast: Unicast,
+    source: Numbers,
+    target: Numbers,
+    weight: Numbers,
+    distance: NDArray[np.float64],
+) -> Numbers:
+    """The crossings of the last overlay link on the way from each peer to each other."""
+    to = np.ascontiguousarray(distance.T)
+    least = np.full(to.shape, np.iinfo(np.int64).max, dtype=np.int64)
+    crossings = unicast.crossings[source, target]
+    for p, q, length, crossed in zip(source, target, weight, crossings, strict=True):
+        is_on_the_way = (to[p] + length == to[q]) & np.isfinite(to[q])
+        np.minimum(least[q], crossed, out=least[q], where=is_on_the_way)
+    return least.T
