@@ -1,9 +1,24 @@
 """Settings for all tests."""
 
 import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import configuration
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Tests run as root; what they leave in the checkout would stand in the user's way.
 _home = tempfile.TemporaryDirectory(prefix="tdo-hypothesis-")
 configuration.set_hypothesis_home_dir(_home.name)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """One Spark session for all tests: it takes seconds to start."""
+    from analysis.spark import open_session  # tests without Spark need not wait for its import
+
+    with open_session("local[2,3]", "tdo tests", memory_mb=1_024) as session:
+        yield session

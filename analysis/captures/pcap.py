@@ -1,0 +1,140 @@
+"""The classic format: a file header, then records with a header of 16 bytes each.
+
+Records carry no mark to find them by, so a file is walked from its beginning, and what follows a
+damaged record is not read. See draft-ietf-opsawg-pcap.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from struct import Struct
+
+import numpy as np
+
+from analysis.captures.arrays import Bytes, Ints, gather, layout
+from analysis.captures.frames import Frames, Order, Position, Records, Section
+from analysis.captures.interfaces import Clock, Interface, InterfaceTable
+from analysis.captures.problems import BAD_VERSION, CUT_SHORT, IMPOSSIBLE_LENGTH, Problem
+from analysis.captures.window import MOST_CAPTURED_BYTES, Window
+
+_FILE_HEADER = "IHHiIII"  # magic, version, version, zone, accuracy, longest packet, link type
+FILE_HEADER_BYTES, LINK_TYPE_AT = 24, 20
+RECORD_HEADER_BYTES = 16
+_MICROSECONDS, _NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
+_VERSION = 2
+_LINK_TYPE_BITS = 0x03FF_FFFF  # above them is how long checksums are
+
+
+def read_section(window: Window) -> Section | None:
+    """What the file header says, or nothing if this is no such file."""
+    if window.size < 4:
+        return None
+    order: Order
+    for order in ("<", ">"):
+        (magic,) = Struct(order + "I").unpack_from(window.view)
+        if magic in (_MICROSECONDS, _NANOSECONDS):
+            header = bytes(window.view[:FILE_HEADER_BYTES]).ljust(FILE_HEADER_BYTES, b"\0")
+            fields = Struct(order + _FILE_HEADER).unpack(header)
+            clock = Clock(exponent=6 if magic == _MICROSECONDS else 9)
+            interface = Interface("0", fields[6] & _LINK_TYPE_BITS, clock)
+            return Section("pcap", order, InterfaceTable([interface]))
+    return None
+
+
+def header_problem(window: Window, section: Section) -> Problem | None:
+    """Why the file header does not allow to read on, if it does not."""
+    if window.size < FILE_HEADER_BYTES:
+        return Problem(
+            0, CUT_SHORT, f"expected a header of {FILE_HEADER_BYTES} bytes, found {window.size}"
+        )
+    (version,) = Struct(section.order + "H").unpack_from(window.view, 4)
+    if version != _VERSION:
+        return Problem(
+            4, BAD_VERSION, f"expected pcap version {_VERSION}, found {version}; nothing is read"
+        )
+    return None
+
+
+def read_frames(window: Window, section: Section, number: int) -> Iterator[Frames]:
+    """All packets from the window on."""
+    length_at = Struct(section.order + "8xI")
+    ticks_per_s = 10 ** section.table.interfaces[0].clock.exponent
+    read_records = partial(_read_records, _layout(section.order), ticks_per_s)
+    is_over = False
+    while not is_over:
+        heads, end, problem = _walk(window, length_at)
+        is_over = problem is not None
+        at = Position(window.offset + end, number + len(heads), section)
+        problems = [problem] if problem else []
+        if len(heads) or problems:
+            yield Frames(window, heads, read_records, section.table, number, at, problems)
+        number += len(heads)
+        if not is_over and not window.move(end):
+            is_over = True
+            if window.size:
+                problem = _cut_short(window, length_at)
+                none = np.zeros(0, np.int64)
+                yield Frames(window, none, read_records, section.table, number, at, [problem])
+
+
+def _walk(window: Window, length_at: Struct) -> tuple[Ints, int, Problem | None]:
+    """Where whole records begin, where the last one ends, and what is wrong with the next."""
+    view, at = window.whole_view, 0
+    heads: list[int] = []
+    append, unpack_from = heads.append, length_at.unpack_from
+    last = window.size - RECORD_HEADER_BYTES
+    while at <= last:
+        append(at)
+        at += RECORD_HEADER_BYTES + unpack_from(view, at)[0]
+    if at > window.size:
+        at = heads.pop()
+    found = np.fromiter(heads, np.int64, len(heads))
+    lengths = np.diff(found, append=at) - RECORD_HEADER_BYTES
+    if len(lengths) and lengths.max() > MOST_CAPTURED_BYTES:
+        first = int(np.argmax(lengths > MOST_CAPTURED_BYTES))
+        found, at = found[:first], heads[first]
+    return found, at, _impossible(window, at, length_at)
+
+
+def _impossible(window: Window, at: int, length_at: Struct) -> Problem | None:
+    if at > window.size - RECORD_HEADER_BYTES:
+        return None
+    (length,) = length_at.unpack_from(window.view, at)
+    if length <= MOST_CAPTURED_BYTES:
+        return None
+    return Problem(
+        window.offset + at,
+        IMPOSSIBLE_LENGTH,
+        f"expected at most {MOST_CAPTURED_BYTES} bytes, found {length}; the rest is unread",
+    )
+
+
+def _cut_short(window: Window, length_at: Struct) -> Problem:
+    wanted = RECORD_HEADER_BYTES
+    if window.size >= RECORD_HEADER_BYTES:
+        wanted += length_at.unpack_from(window.view)[0]
+    return Problem(
+        window.offset, CUT_SHORT, f"expected a record of {wanted} bytes, found {window.size}"
+    )
+
+
+def _read_records(form: np.dtype[np.void], ticks_per_s: int, data: Bytes, head: Ints) -> Records:
+    rows = gather(data, head, form)
+    ticks = rows["seconds"].astype(np.uint64) * np.uint64(ticks_per_s) + rows["fraction"]
+    return Records(
+        start=head + RECORD_HEADER_BYTES,
+        captured=rows["captured"].astype(np.int64),
+        wire=rows["wire"].astype(np.int64),
+        ticks=ticks,
+        interface=None,
+    )
+
+
+def _layout(order: Order) -> np.dtype[np.void]:
+    form = order + "u4"
+    return layout(
+        RECORD_HEADER_BYTES,
+        seconds=(form, 0),
+        fraction=(form, 4),
+        captured=(form, 8),
+        wire=(form, 12),
+    )

@@ -1,0 +1,222 @@
+"""The newer format: blocks of many types, in sections, with a table of interfaces.
+
+A block says its length at both of its ends. Where the two differ the file is damaged, and what
+follows is not read. A block that is whole but makes no sense is left out, and the next is read.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+
+import numpy as np
+
+from analysis.captures import pcapng_blocks as blocks
+from analysis.captures import problems as reasons
+from analysis.captures.arrays import Ints
+from analysis.captures.frames import Frames, Order, Position, Section
+from analysis.captures.interfaces import InterfaceTable
+from analysis.captures.link_layer import link_type_problem
+from analysis.captures.pcapng_packets import FORMS, PacketForm, Words
+from analysis.captures.problems import Problem
+from analysis.captures.window import Window
+
+_MOST_BLOCK_BYTES = 1 << 19  # of those that must be held whole; a packet and its options are less
+_MOST_INTERFACES = 1 << 16
+_REST = "the rest is unread"
+
+
+class PcapngFrames:
+    """All packets from the window on."""
+
+    def __init__(self, window: Window, section: Section, number: int) -> None:
+        self._window = window
+        self._order: Order = section.order
+        self._table = InterfaceTable(list(section.table.interfaces))
+        self._number = number
+        self._at = 0
+        self._form: PacketForm = FORMS[blocks.ENHANCED_PACKET]
+        self._runs: list[Ints] = []
+        self._problems: list[Problem] = []
+        self._is_over = False
+        self._words: Words = np.zeros(0, np.uint32)
+
+    def __iter__(self) -> Iterator[Frames]:
+        """Go over the file, one window after another."""
+        self._see_words()
+        while not self._is_over:
+            yield from self._read_window()
+            if self._is_over:
+                break
+            wanted = self._at - self._window.size
+            before = self._window.offset + self._window.size
+            moved = self._window.move(self._at)
+            self._at = 0
+            self._see_words()
+            if not moved:
+                self._is_over = True
+                if self._window.offset < before + wanted:
+                    self._note(reasons.CUT_SHORT, "the file ends within a block")
+                elif self._window.size:
+                    self._note(reasons.CUT_SHORT, self._what_is_cut())
+        yield from self._flush()
+
+    def _see_words(self) -> None:
+        """The window as numbers in the machine's byte order; blocks lie on multiples of 4."""
+        whole = self._window.data[: self._window.size & ~3]
+        self._words = whole.view(self._order + "u4").astype(np.uint32, copy=False)
+
+    def _read_window(self) -> Iterator[Frames]:
+        while not self._is_over and self._at + blocks.LEAST_BLOCK_BYTES <= self._window.size:
+            kind = int(self._words[self._at >> 2])
+            if kind in FORMS:
+                if FORMS[kind] is not self._form:
+                    yield from self._flush()
+                    self._form = FORMS[kind]
+                if self._walk(kind):
+                    continue
+            elif kind == blocks.SECTION_HEADER:
+                yield from self._flush()
+            if not self._read_block(kind):
+                break
+        yield from self._flush()
+
+    def _walk(self, kind: int) -> bool:
+        """Go over packets as long as there is nothing else, and return whether there were any."""
+        words, at = self._words.data, self._at >> 2
+        heads: list[int] = []
+        append, least, count = heads.append, self._form.least_bytes >> 2, len(words)
+        while at + least <= count and words[at] == kind:
+            size = words[at + 1] >> 2
+            if size < least:
+                break
+            append(at)
+            at += size
+        if at > count:
+            at = heads.pop()
+        found = self._trusted(np.fromiter(heads, np.int64, len(heads)))
+        if len(found) < len(heads):
+            at = heads[len(found)]
+        self._at = at << 2
+        self._keep(found)
+        return len(found) > 0
+
+    def _trusted(self, heads: Ints) -> Ints:
+        """The blocks up to the first whose length is not the same at both ends, or too much."""
+        lengths = self._words[heads + 1]
+        ends = self._words[heads + (lengths >> 2).astype(np.int64) - 1]
+        wrong = (lengths != ends) | (lengths & 3 != 0) | (lengths > _MOST_BLOCK_BYTES)
+        return heads[: int(np.argmax(wrong))] if wrong.any() else heads
+
+    def _keep(self, heads: Ints) -> None:
+        """Remember packets that make sense, and what is wrong with the others."""
+        fits, knows = self._form.check(self._words, heads, self._order, len(self._table))
+        good = fits & knows
+        if not good.all():
+            for index in np.flatnonzero(~good).tolist():
+                place, wrong = int(heads[index]) << 2, not fits[index]
+                self._note(
+                    reasons.IMPOSSIBLE_LENGTH if wrong else reasons.UNKNOWN_INTERFACE,
+                    "expected a packet that fits into its block; it is left out"
+                    if wrong
+                    else f"expected one of {len(self._table)} interfaces; the packet is left out",
+                    place,
+                )
+            heads = heads[good]
+        if len(heads):
+            self._runs.append(heads << 2)
+
+    def _flush(self) -> Iterator[Frames]:
+        """The packets and problems since the last time."""
+        if not self._runs and not self._problems:
+            return
+        heads = np.concatenate(self._runs) if self._runs else np.zeros(0, np.int64)
+        first, self._number = self._number, self._number + len(heads)
+        section = Section("pcapng", self._order, self._table)
+        end = Position(self._window.offset + self._at, self._number, section)
+        read = self._form.reader(self._order, self._table)
+        problems, self._runs, self._problems = self._problems, [], []
+        yield Frames(self._window, heads, read, self._table, first, end, problems)
+
+    def _read_block(self, kind: int) -> bool:
+        """Take in or leave out one block, and return whether to go on in this window."""
+        view = self._window.view[self._at :]
+        order = self._order
+        if kind == blocks.SECTION_HEADER:
+            found = blocks.section_order(view)
+            if found is None:
+                return self._stop(reasons.BAD_BLOCK, "expected a byte-order mark, found none")
+            order = found
+        (length,) = Struct(order + "I").unpack_from(view, 4)
+        if length < blocks.LEAST_BLOCK_BYTES or length % 4:
+            text = f"expected 12 bytes or more and a multiple of 4, found {length}"
+            return self._stop(reasons.IMPOSSIBLE_LENGTH, text)
+        if length > _MOST_BLOCK_BYTES:
+            return self._pass_by(kind, length)
+        if length > len(view):
+            return False
+        (end,) = Struct(order + "I").unpack_from(view, length - 4)
+        if end != length:
+            text = f"expected the length {length} again at the block's end, found {end}"
+            return self._stop(reasons.BAD_BLOCK, text)
+        self._take(kind, view[:length], order)
+        if not self._is_over:
+            self._at += length
+        return not self._is_over
+
+    def _take(self, kind: int, block: memoryview, order: Order) -> None:
+        if kind == blocks.SECTION_HEADER:
+            self._open_section(block, order)
+        elif kind == blocks.INTERFACE:
+            self._add_interface(block)
+        elif kind in FORMS:
+            text = f"expected {self._form.least_bytes} bytes or more, found {len(block)}"
+            self._note(reasons.IMPOSSIBLE_LENGTH, text + "; the packet is left out")
+        elif kind not in blocks.OF_NO_INTEREST:
+            self._note(reasons.UNKNOWN_BLOCK, f"found type {kind:#x}; it is left out")
+
+    def _open_section(self, block: memoryview, order: Order) -> None:
+        if len(block) < blocks.LEAST_SECTION_BYTES:
+            self._stop(reasons.IMPOSSIBLE_LENGTH, f"found a section header of {len(block)} bytes")
+            return
+        (version,) = Struct(order + "H").unpack_from(block, 12)
+        if version != blocks.VERSION:
+            text = f"expected pcapng version {blocks.VERSION}, found {version}"
+            self._stop(reasons.BAD_VERSION, text)
+            return
+        self._order, self._table = order, InterfaceTable()
+        self._see_words()
+
+    def _add_interface(self, block: memoryview) -> None:
+        if len(block) < blocks.LEAST_INTERFACE_BYTES:
+            self._stop(reasons.IMPOSSIBLE_LENGTH, f"found an interface of {len(block)} bytes")
+        elif len(self._table) >= _MOST_INTERFACES:
+            self._stop(reasons.BAD_BLOCK, f"expected at most {_MOST_INTERFACES} interfaces")
+        else:
+            interface = blocks.read_interface(block, self._order, len(self._table))
+            self._table.add(interface)
+            problem = link_type_problem(interface.link_type, self._window.offset + self._at)
+            self._problems += [problem] if problem else []
+
+    def _pass_by(self, kind: int, length: int) -> bool:
+        """Leave out a block that is too long to be held."""
+        if kind in (blocks.SECTION_HEADER, blocks.INTERFACE):
+            return self._stop(reasons.IMPOSSIBLE_LENGTH, f"found a description of {length} bytes")
+        if kind not in blocks.OF_NO_INTEREST:
+            text = f"found a block of type {kind:#x} with {length} bytes; it is left out"
+            self._note(reasons.IMPOSSIBLE_LENGTH, text)
+        self._at += length
+        return self._at < self._window.size
+
+    def _what_is_cut(self) -> str:
+        if self._window.size < 8:
+            return f"expected a block, found {self._window.size} bytes"
+        length = int(self._words[1])
+        return f"expected a block of {length} bytes, found {self._window.size}"
+
+    def _note(self, reason: str, detail: str, at: int | None = None) -> None:
+        place = self._at if at is None else at
+        self._problems.append(Problem(self._window.offset + place, reason, detail))
+
+    def _stop(self, reason: str, detail: str) -> bool:
+        self._note(reason, f"{detail}; {_REST}")
+        self._is_over = True
+        return False

@@ -1,0 +1,11 @@
+"""What can go wrong in an analysis, other than what the captures themselves show."""
+
+from topologies.errors import TestbedError
+
+
+class AnalysisError(TestbedError):
+    """An analysis that cannot be done: no Java, no such master, nothing to read."""
+
+
+class CaptureError(AnalysisError):
+    """A request for captures that cannot be met: no such file, an option that means nothing."""
