@@ -102,6 +102,10 @@ class Agent:
         self._next_message_id = now_us // _MESSAGE_ID_TICK_US
         return self._carry_out(now_us, self._protocol.on_start(now_us))
 
+    def stop(self, now_us: int) -> Actions:
+        """Let the protocol say goodbye."""
+        return self._carry_out(now_us, self._protocol.on_stop(now_us))
+
     def on_datagram(self, now_us: int, source: PeerId, datagram: bytes) -> Actions:
         """Take in what came from the network, whatever it is."""
         try:

@@ -136,6 +136,10 @@ class Protocol:
     defaults: ClassVar[Mapping[str, Value]] = {}
     messages: ClassVar[tuple[type, ...]] = ()
 
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Raise ValueError, as in `ttl: expected 1 or more, found 0`, if they make no sense."""
+
     def __init__(self, given: Surroundings) -> None:
         self.me = given.me
         self.contacts = given.contacts
@@ -144,6 +148,11 @@ class Protocol:
 
     def on_start(self, now_us: int) -> Effects:
         """The agent has come up."""
+        del now_us
+        return ()
+
+    def on_stop(self, now_us: int) -> Effects:
+        """The agent is about to leave; what it still sends goes out, and nothing comes back."""
         del now_us
         return ()
 

@@ -40,6 +40,13 @@ class Stack(Protocol):
             effects += self._from(now_us, i, layer.on_start(now_us))
         return effects
 
+    def on_stop(self, now_us: int) -> Effects:
+        """Stop every layer, the highest first."""
+        effects: list[Effect] = []
+        for i, layer in reversed(list(enumerate(self._layers))):
+            effects += self._from(now_us, i, layer.on_stop(now_us))
+        return effects
+
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Hand a message to the layer whose it is; one that is nobody's is dropped."""
         i = self._layer_of.get(type(message))

@@ -1,14 +1,13 @@
 """What both backends need before they start: the underlay, and who knows whom."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
-from agents.protocol import Surroundings
+from testbed.casting import Casting
 from testbed.experiment import Experiment
 from topologies.domain_sizes import choose_domain_sizes
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
@@ -17,28 +16,6 @@ from topologies.routes import Routes
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.waxman import generate_waxman
-
-
-@dataclass(frozen=True, slots=True)
-class Casting:
-    """Where and when an agent starts, whom it knows then, and the seed of its dice."""
-
-    host: str
-    address: int
-    contacts: tuple[int, ...]
-    targets: tuple[int, ...]
-    start_us: int
-    number: int
-    peers: int
-    run_seed: int
-
-    def surroundings(self, life: int) -> Surroundings:
-        """What the agent is given in one of its lives, each with dice of its own."""
-        dice = Random(f"{self.run_seed}/{self.host}/{life}")
-        return Surroundings(
-            self.address, self.contacts, dice, {}, self.targets, self.number, self.peers,
-            self.run_seed,
-        )  # fmt: skip
 
 
 def make_underlay(experiment: Experiment) -> Underlay:

@@ -100,6 +100,10 @@ class Simulator:
         """Let a host's agent vanish at a time, without a word."""
         self.call_at(at_us, partial(self._kill, self._seat(host)))
 
+    def stop_agent(self, at_us: int, host: str) -> None:
+        """Let a host's agent say goodbye and leave at a time."""
+        self.call_at(at_us, partial(self._stop, self._seat(host)))
+
     def set_link(self, at_us: int, a: str, b: str, up: bool) -> None:
         """Cut or mend a link at a time."""
         self.network.find_link(a, b)
@@ -183,6 +187,13 @@ class Simulator:
             seat.agent = seat.make()
             actions = seat.agent.start(now_us)
         self._carry_out(now_us, seat, actions)
+
+    def _stop(self, seat: Seat, now_us: int) -> None:
+        if seat.agent is not None:
+            with _blaming(seat, now_us):
+                actions = seat.agent.stop(now_us)
+            self._carry_out(now_us, seat, actions)
+        self._kill(seat, now_us)
 
     def _kill(self, seat: Seat, now_us: int) -> None:
         del now_us

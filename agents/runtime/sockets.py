@@ -109,6 +109,13 @@ class SocketLoop:
         now_us = self._clock.now_us()
         self._do(now_us, seat, agent.start(now_us))
 
+    def stop_agent(self, seat: Seat) -> None:
+        """Let an agent say goodbye and leave, now."""
+        if seat.agent is not None:
+            now_us = self._clock.now_us()
+            self._do(now_us, seat, seat.agent.stop(now_us))
+        self.unseat(seat)
+
     def unseat(self, seat: Seat) -> None:
         """Let an agent vanish without a word."""
         seat.agent = None

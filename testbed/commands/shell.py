@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ from mininet.cli import CLI
 from mininet.log import lg, output
 
 from testbed.commands.privileges import require_root
+from testbed.emulation.capture import Capture
 from testbed.emulation.network import EmulatedNetwork, Phase
 from testbed.errors import UsageError
 from testbed.experiment import load_experiment
+from testbed.run import hand_over
 from testbed.stage import make_underlay
 from topologies.errors import TestbedError
 from topologies.importers import load_topology
@@ -33,6 +37,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--links", choices=("netem", "delay-line"), help="how to make links")
     parser.add_argument("--seed", type=int, default=0, help="seed of losses on links")
+    parser.add_argument(
+        "--capture", type=Path, metavar="FOLDER", help="write every packet to this new folder"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -48,10 +55,23 @@ def _run(options: argparse.Namespace) -> int:
     )
     for handler in lg.handlers:
         handler.setStream(sys.stdout)  # Mininet would write to standard error
-    with network:
+    with network, _capturing(network, options.capture):
         print(_HINT if commands is None else "", flush=True)
         Prompt(network, commands)
     return 0
+
+
+@contextmanager
+def _capturing(network: EmulatedNetwork, folder: Path | None) -> Iterator[None]:
+    """Capture into a folder, if there is one, and say afterwards how much."""
+    if folder is None:
+        yield
+        return
+    with Capture(network, folder) as capture:
+        yield
+        figures = capture.finish()
+    hand_over([folder])
+    print(f"{figures['packets']} packets in {folder}, {figures['dropped']} dropped")
 
 
 def _load(path: Path) -> Underlay:

@@ -3,12 +3,12 @@
 It reads one JSON object from standard input, opens a socket in each host's namespace as root,
 gives up its privileges, answers `{"ready": true}`, and waits for `{"origin_ns": …}`, the start
 of the run on the clock that all namespaces share. Then it serves until the run is over, obeys
-`{"kill": host}` and `{"restart": host}` lines meanwhile, and answers with its figures.
+lines such as `{"kill": host}`, `{"stop": host}` and `{"restart": host}` meanwhile, and answers with
+its figures.
 """
 
 import json
 import os
-import pwd
 import socket
 import sys
 from functools import partial
@@ -21,9 +21,10 @@ from agents.records import RecordLog
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.sockets import Clock, Seat, SocketLoop
+from testbed.casting import Casting
 from testbed.emulation.capacity import raise_descriptor_limit
 from testbed.emulation.namespaces import entered
-from testbed.stage import Casting
+from testbed.emulation.privileges import become_nobody
 
 _BUFFER_BYTES = 1 << 20
 _SO_RCVBUFFORCE = 33
@@ -79,6 +80,9 @@ class AgentProcess:
         if "kill" in command:
             self._planned.discard(command["kill"])
             loop.unseat(self._seats[command["kill"]])
+        if "stop" in command:
+            self._planned.discard(command["stop"])
+            loop.stop_agent(self._seats[command["stop"]])
         if "restart" in command:
             self._start(loop, command["restart"])
 
@@ -101,14 +105,6 @@ def _open_seat(casting: Casting, namespace_path: str, time_scale: float) -> Seat
     return Seat(casting.host, endpoint, prober)
 
 
-def _drop_privileges() -> None:
-    """Become nobody: from here on, no namespace can be entered and no file opened as root."""
-    nobody = pwd.getpwnam("nobody")
-    os.setgroups([])
-    os.setgid(nobody.pw_gid)
-    os.setuid(nobody.pw_uid)
-
-
 def _read_line() -> bytes:
     """The next line of standard input and no more, so that polling sees what follows it."""
     with open(0, "rb", buffering=0, closefd=False) as unbuffered:
@@ -123,7 +119,7 @@ def main() -> None:
     raise_descriptor_limit()
     with Path(setting["log"]).open("w", buffering=1) as file:
         process = AgentProcess(setting, RecordLog(file))
-        _drop_privileges()
+        become_nobody()
         answers.write(json.dumps({"ready": True}) + "\n")
         answers.write(json.dumps(process.run()) + "\n")
 

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.casting import Casting
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
 from testbed.experiment import Experiment
-from testbed.stage import Casting
 
 _HEAD_START_NS = 300_000_000
 _PATIENCE_S = 60.0
@@ -74,6 +74,10 @@ class AgentProcesses:
             group.process.kill()
             group.process.communicate()
             group.process = None
+
+    def leave(self, host: str) -> None:
+        """Let an agent say goodbye and leave; a process of its own goes on without it."""
+        self._tell(self._group(host), {"stop": host})
 
     def restart(self, host: str) -> None:
         """Start an agent anew where it was killed."""
@@ -153,7 +157,9 @@ class AgentProcesses:
         process = group.process
         if process is None or process.stdout is None:
             raise EmulationError(f"agents of {group.castings[0].host}: expected them to run")
-        if not select.select([process.stdout], [], [], _PATIENCE_S)[0]:
+        poller = select.poll()  # the descriptor may be too large a number for select
+        poller.register(process.stdout, select.POLLIN)
+        if not poller.poll(_PATIENCE_S * 1000):
             raise EmulationError(
                 f"agents of {group.castings[0].host}: expected an answer within "
                 f"{_PATIENCE_S:.0f} s, found none"

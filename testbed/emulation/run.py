@@ -2,19 +2,23 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from testbed.casting import Casting
 from testbed.emulation.agents import AgentProcesses
+from testbed.emulation.capture import Capture
 from testbed.emulation.network import EmulatedNetwork
 from testbed.experiment import Experiment, Fault
-from testbed.stage import Casting
 from topologies.underlay import Channel, Link, Underlay
 
 _PROGRESS_S = 5.0
 _MOST_LATE_SHARE = 0.01
 _MOST_MEAN_LAG_US = 5_000
+_MOST_VANISHED_SHARE = 0.001
+_SILENCE_S = 0.1
 
 Say = Callable[[str], None]
 
@@ -25,18 +29,26 @@ def emulate(
     """Run an experiment on a network of namespaces; returns figures for the verdict."""
     stretched = _stretch(underlay, experiment.time_scale)
     say(f"building {len(underlay.routers)} routers and {len(underlay.hosts)} hosts")
-    with EmulatedNetwork(stretched, seed=experiment.seed) as network:
+    with (
+        EmulatedNetwork(stretched, seed=experiment.seed) as network,
+        _capture(experiment, network, folder.parent / "captures") as capture,
+    ):
         agents = AgentProcesses(network, experiment, castings, folder)
         try:
             say(f"starting {len(castings)} agents, links by {network.link_layer.kind}")
             agents.start()
-            _play(experiment, network, agents, say)
+            clock = _play(experiment, network, agents, say)
             processes = agents.finish()
         finally:
             agents.stop()
-        counts = network.counts()
-        counts.pop("by_link", None)
-        return {"links": {"kind": network.link_layer.kind, **counts}, "processes": processes}
+        captured = _finish(capture, network) if capture else {}
+        return {
+            "links": {"kind": network.link_layer.kind, **_sums(network)},
+            "processes": processes,
+            "clock": clock | {"realtime_offset_end_ns": _realtime_offset_ns()},
+            "run_id": network.ledger.run_id,
+            **captured,
+        }
 
 
 def judge(figures: dict[str, Any]) -> list[str]:
@@ -55,14 +67,79 @@ def judge(figures: dict[str, Any]) -> list[str]:
             f"the timers of a process were {worst_us / 1000:.1f} ms late on average, expected at "
             f"most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale"
         )
+    return reasons + _judge_capture(figures.get("capture"))
+
+
+def _judge_capture(figures: dict[str, Any] | None) -> list[str]:
+    """What is wrong with a capture, if there is one."""
+    if figures is None:
+        return []
+    if "error" in figures:
+        return [f"the capture was lost: {figures['error']}"]
+    reasons = []
+    if figures["unwritten"]:
+        reasons.append(
+            f"{figures['unwritten']} packets are not in the capture, as {figures['full']}; make "
+            f'room, raise capture_max_mb or set capture = "headers"'
+        )
+    missed = figures["dropped"] - figures["unwritten"]
+    if missed:
+        reasons.append(
+            f"{missed} packets are not in the capture, as the machine was too busy; use a larger "
+            f"time_scale or a smaller network"
+        )
+    if abs(figures["vanished"]) > _MOST_VANISHED_SHARE * figures["packets"]:
+        reasons.append(
+            f"{figures['vanished']} of {figures['packets']} captured packets are unknown to the "
+            f"links that carry them; use a larger time_scale or a smaller network"
+        )
     return reasons
+
+
+def _capture(
+    experiment: Experiment, network: EmulatedNetwork, folder: Path
+) -> AbstractContextManager[Capture | None]:
+    if experiment.capture == "none":
+        return nullcontext()
+    return Capture(network, folder, experiment.capture, experiment.capture_max_mb)
+
+
+def _finish(capture: Capture, network: EmulatedNetwork) -> dict[str, Any]:
+    """End the capture when no packet is under way any more; returns its figures.
+
+    Of them, `vanished` is the packets that were sent into links and that the links know
+    nothing of, neither carried nor dropped.
+    """
+    longest_us = int(network.routes.host_delays_us().max())
+    time.sleep(2 * longest_us / 1e6 + _SILENCE_S)  # there, and perhaps an error back
+    sums = _sums(network)
+    captured = capture.finish()
+    known = sums["forwarded"]
+    if network.link_layer.kind == "delay-line":  # netem's are captured as they leave the link
+        known += sums["lost"] + sums["overflowed"] + sums["refused"]
+    captured["vanished"] = captured["packets"] + captured["dropped"] - known
+    return {"capture": captured}
+
+
+def _sums(network: EmulatedNetwork) -> dict[str, Any]:
+    counts = network.counts()
+    counts.pop("by_link", None)
+    return counts
+
+
+def _realtime_offset_ns() -> int:
+    """What to add to the clock of the run to get that of the captures, at this moment."""
+    before, realtime, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+    return realtime - (before + after) // 2
 
 
 def _play(
     experiment: Experiment, network: EmulatedNetwork, agents: AgentProcesses, say: Say
-) -> None:
-    """Let the run take its course, faults included."""
-    origin_s = agents.go() / 1e9
+) -> dict[str, int]:
+    """Let the run take its course, faults included; returns when it began, on which clock."""
+    origin_ns = agents.go()
+    clock = {"origin_ns": origin_ns, "realtime_offset_ns": _realtime_offset_ns()}
+    origin_s = origin_ns / 1e9
     scale = experiment.time_scale
     faults = sorted(experiment.faults, key=lambda fault: fault.at_s)
     for fault in faults:
@@ -70,6 +147,7 @@ def _play(
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
         _inflict(fault, network, agents, scale)
     _wait_until(origin_s, experiment.duration_s, experiment, agents, say)
+    return clock
 
 
 def _wait_until(
@@ -90,6 +168,8 @@ def _inflict(
     match fault.action:
         case "kill-agent":
             agents.kill(fault.target)
+        case "stop-agent":
+            agents.leave(fault.target)
         case "restart-agent":
             agents.restart(fault.target)
         case "link-down" | "link-up":

@@ -9,8 +9,8 @@ from agents.agent import Agent
 from agents.kinds import make_agent
 from agents.records import RecordLog
 from agents.runtime.simulator import Simulator
+from testbed.casting import Casting
 from testbed.experiment import Experiment, Fault
-from testbed.stage import Casting
 from topologies.underlay import Underlay
 
 _PROGRESS_STEPS = 5
@@ -61,9 +61,10 @@ class _Living:
         if not is_stillborn:
             self._simulator.start_agent(casting.start_us, casting.host)
 
-    def kill(self, at_us: int, host: str) -> None:
+    def end(self, at_us: int, host: str, with_goodbye: bool) -> None:
         """Plan the end of an agent."""
-        self._simulator.kill_agent(at_us, host)
+        end = self._simulator.stop_agent if with_goodbye else self._simulator.kill_agent
+        end(at_us, host)
         self._simulator.call_at(at_us, lambda _now_us: self._bury(host))
 
     def _bury(self, host: str) -> None:
@@ -81,7 +82,7 @@ class _Living:
 def _is_killed_before(casting: Casting, faults: tuple[Fault, ...]) -> bool:
     """Whether an agent is to be killed before it would start."""
     return any(
-        fault.action == "kill-agent"
+        fault.action in ("kill-agent", "stop-agent")
         and fault.target == casting.host
         and fault.at_s * 1e6 <= casting.start_us
         for fault in faults
@@ -91,8 +92,8 @@ def _is_killed_before(casting: Casting, faults: tuple[Fault, ...]) -> bool:
 def _plan(fault: Fault, simulator: Simulator, living: _Living) -> None:
     at_us = int(fault.at_s * 1e6)
     match fault.action:
-        case "kill-agent":
-            living.kill(at_us, fault.target)
+        case "kill-agent" | "stop-agent":
+            living.end(at_us, fault.target, with_goodbye=fault.action == "stop-agent")
         case "restart-agent":
             simulator.start_agent(at_us, fault.target)
         case "link-down" | "link-up":
