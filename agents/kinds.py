@@ -2,27 +2,44 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from agents.agent import Agent
-from agents.gossip import GossipSize
-from agents.hello import HelloProtocol
 from agents.protocol import Protocol, Surroundings
 from agents.stack import Stack
 
 # The layers of an agent from the lowest up, as sections of an experiment file, and their rivals.
-LAYERS: dict[str, dict[str, type[Protocol]]] = {
-    "overlay": {"hello": HelloProtocol, "gossip": GossipSize},
+# An agent's process loads only what it runs: some have a thousand such processes.
+LAYERS: dict[str, dict[str, str]] = {
+    "overlay": {
+        "hello": "agents.hello.HelloProtocol",
+        "gossip": "agents.gossip.GossipSize",
+        "tdo-landmark": "agents.landmark.LandmarkOverlay",
+        "tdo-walk": "agents.random_walk.RandomWalk",
+    },
     "routing": {},
-    "workload": {},
+    "workload": {
+        "content-uniform": "agents.content.ContentUniform",
+        "content-zipf": "agents.content.ContentZipf",
+    },
 }
+
+
+def find_protocol(section: str, kind: str) -> type[Protocol]:
+    """The protocol of this kind in a section of an experiment file."""
+    module, _, name = LAYERS[section][kind].rpartition(".")
+    protocol: type[Protocol] = getattr(import_module(module), name)
+    return protocol
 
 
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:
     """A new agent with the protocols and settings of an experiment's sections."""
     protocols = [
-        kinds[layers[section]["kind"]](replace(given, settings=_settings(layers[section])))
-        for section, kinds in LAYERS.items()
+        find_protocol(section, layers[section]["kind"])(
+            replace(given, settings=_settings(layers[section]))
+        )
+        for section in LAYERS
         if section in layers
     ]
     return Agent(given.me, run_id, _on_top_of_each_other(protocols))
