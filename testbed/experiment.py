@@ -14,15 +14,16 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from agents.kinds import LAYERS
+from agents.kinds import LAYERS, find_protocol
 from testbed.errors import ExperimentError
 
-_NAME = re.compile(r"\w[\w.-]*")
+NAME_PATTERN = re.compile(r"\w[\w.-]*")
 BACKENDS = ("emulation", "simulation")
 TOPOLOGIES = ("waxman", "transit-stub", "file")
 CAPTURES = ("all", "headers", "none")
 FAULT_ACTIONS = (
     "kill-agent",
+    "stop-agent",
     "restart-agent",
     "link-down",
     "link-up",
@@ -67,6 +68,7 @@ class Experiment:
     contacts: int = 3
     start_over_s: float = 1.0
     capture: str = "all"
+    capture_max_mb: int = 0  # half of what is free
     topology: TopologySettings = field(default_factory=TopologySettings)
     overlay: Mapping[str, Any] = field(default_factory=lambda: {"kind": "hello"})
     routing: Mapping[str, Any] = field(default_factory=dict)
@@ -89,6 +91,13 @@ class Experiment:
 
 def load_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
     """The experiment in a TOML file, with changes given as `section.key` and value."""
+    document = load_document(path, changes)
+    document.pop("figure", None)  # what is drawn of a sweep says nothing about a run
+    return experiment_from_dict(document, str(path))
+
+
+def load_document(path: Path, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a TOML file says, with changes and its name and folder, and nothing checked yet."""
     try:
         document = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
@@ -99,7 +108,7 @@ def load_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Exp
         _change(document, key, value)
     document.setdefault("name", path.stem)
     document.setdefault("folder", str(path.parent.resolve()))
-    return experiment_from_dict(document, str(path))
+    return document
 
 
 def experiment_from_dict(document: Mapping[str, Any], where: str) -> Experiment:
@@ -132,7 +141,7 @@ def _change(document: dict[str, Any], key: str, value: Any) -> None:
 
 def _read_experiment(document: dict[str, Any]) -> Experiment:
     known = [f.name for f in fields(Experiment) if f.name != "faults"] + ["fault"]
-    _check_keys("", document, known)
+    check_keys("", document, known)
     faults = tuple(
         _read_fields(Fault, f"fault[{number}].", given)
         for number, given in enumerate(_expect(document.pop("fault", []), list, "fault"))
@@ -154,11 +163,16 @@ def _read_layer(section: str, given: Any) -> dict[str, Any]:
         return {}
     kind = given.get("kind")
     _check_choice(f"{section}.kind", kind, tuple(LAYERS[section]))
-    defaults = LAYERS[section][str(kind)].defaults
+    protocol = find_protocol(section, str(kind))
+    defaults = protocol.defaults
     settings = {key: value for key, value in given.items() if key != "kind"}
-    _check_keys(f"{section}.", settings, list(defaults))
+    check_keys(f"{section}.", settings, list(defaults))
     for key, value in settings.items():
-        _check_type(f"{section}.{key}", value, type(defaults[key]))
+        check_type(f"{section}.{key}", value, type(defaults[key]))
+    try:
+        protocol.check_settings({**defaults, **settings})
+    except ValueError as error:
+        raise ExperimentError(f"{section}.{error}") from error
     return {"kind": kind, **defaults, **settings}
 
 
@@ -166,9 +180,9 @@ def _read_fields(cls: type[Any], prefix: str, given: Any) -> Any:
     """An instance of a dataclass from a table, its keys and types checked."""
     _expect(given, dict, prefix.rstrip(".") or "experiment")
     known = {f.name: f for f in fields(cls)}
-    _check_keys(prefix, given, list(known))
+    check_keys(prefix, given, list(known))
     for key, value in given.items():
-        _check_type(prefix + key, value, known[key].type)
+        check_type(prefix + key, value, known[key].type)
     for key, known_field in known.items():
         is_required = known_field.default is MISSING and known_field.default_factory is MISSING
         if is_required and key not in given:
@@ -176,7 +190,8 @@ def _read_fields(cls: type[Any], prefix: str, given: Any) -> Any:
     return cls(**given)
 
 
-def _check_keys(prefix: str, given: Mapping[str, Any], known: list[str]) -> None:
+def check_keys(prefix: str, given: Mapping[str, Any], known: list[str]) -> None:
+    """Raise if a key is not known, and name the nearest that is."""
     for key in given:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
@@ -184,14 +199,21 @@ def _check_keys(prefix: str, given: Mapping[str, Any], known: list[str]) -> None
             raise ExperimentError(f"{prefix}{key}: expected a known key, found {key!r}{hint}")
 
 
-def _check_type(key: str, value: Any, wanted: Any) -> None:
+def check_type(key: str, value: Any, wanted: Any) -> None:
+    """Raise if a value is not of the wanted type; a whole number is a number, too."""
     accepted = (int, float) if wanted is float else wanted
     is_stray_bool = isinstance(value, bool) and wanted is not bool
     if is_stray_bool or not isinstance(value, accepted):
         raise ExperimentError(f"{key}: expected {_TYPE_NAMES[wanted]}, found {value!r}")
 
 
-_TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_TYPE_NAMES = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+}
 
 
 def _expect(value: Any, wanted: type, key: str) -> Any:
@@ -218,6 +240,7 @@ def _check_values(experiment: Experiment) -> None:
         ("agents_per_process", experiment.agents_per_process, "1 or more", lambda v: v >= 1),
         ("contacts", experiment.contacts, "1 or more", lambda v: v >= 1),
         ("start_over_s", experiment.start_over_s, "0 or more", lambda v: v >= 0),
+        ("capture_max_mb", experiment.capture_max_mb, "0 or more", lambda v: v >= 0),
         ("topology.hosts", topology.hosts, "2 or more", lambda v: v >= 2),
         ("topology.anonymous_routers", topology.anonymous_routers, "0 to 1", lambda v: 0 <= v <= 1),
         ("topology.asymmetry", topology.asymmetry, "0 or more, below 1", lambda v: 0 <= v < 1),
@@ -225,7 +248,7 @@ def _check_values(experiment: Experiment) -> None:
     for key, value, expected, is_good in ranges:
         if not is_good(value):
             raise ExperimentError(f"{key}: expected {expected}, found {value}")
-    if not _NAME.fullmatch(experiment.name):
+    if not NAME_PATTERN.fullmatch(experiment.name):
         raise ExperimentError(
             f"name: expected letters, digits, dots and hyphens, as it names a folder; found "
             f"{experiment.name!r}"

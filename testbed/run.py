@@ -11,7 +11,7 @@ from typing import Any
 from testbed.emulation.run import emulate, judge
 from testbed.errors import ExperimentError
 from testbed.experiment import Experiment, Fault
-from testbed.run_directory import RunDirectory
+from testbed.run_directory import Origin, RunDirectory, point_latest
 from testbed.simulation.run import simulate
 from testbed.stage import cast, make_underlay
 from topologies.underlay import Underlay
@@ -39,12 +39,43 @@ def run_experiment(
 
     To repeat a run, its `underlay` is given; otherwise the experiment says which to make.
     """
+    ours = [path for path in (results, results / experiment.name) if not path.exists()]
+
+    def create() -> RunDirectory:
+        return RunDirectory.create(experiment, results)
+
+    try:
+        outcome = _run_in(create, experiment, text, say, underlay)
+        point_latest(outcome.path)
+    finally:
+        hand_over([*ours, results / experiment.name / "latest"])
+    return outcome
+
+
+def run_at(final: Path, experiment: Experiment, text: str, origin: Origin) -> Outcome:
+    """Run an experiment of a sweep; its directory has the given name, or there is none."""
+
+    def create() -> RunDirectory:
+        return RunDirectory.create_for(final, origin)
+
+    return _run_in(create, experiment, text, lambda _line: None, is_kept_if_dead=False)
+
+
+def _run_in(
+    create: Callable[[], RunDirectory],
+    experiment: Experiment,
+    text: str,
+    say: Callable[[str], None],
+    underlay: Underlay | None = None,
+    is_kept_if_dead: bool = True,
+) -> Outcome:
+    start = time.perf_counter()
     underlay = underlay or make_underlay(experiment)
     for number, fault in enumerate(experiment.faults):
         _check_fault(f"fault[{number}]", fault, underlay)
     castings = cast(experiment, underlay)
-    ours = [path for path in (results, results / experiment.name) if not path.exists()]
-    directory = RunDirectory.create(experiment, results)
+    directory = create()
+    directory.phases["stage"] = round(time.perf_counter() - start, 3)
     try:
         directory.describe(experiment, text, underlay)
         with _timed(directory, "run"):
@@ -56,8 +87,12 @@ def run_experiment(
         verdict = "degraded" if reasons else "valid"
         document = {"verdict": verdict, "reasons": reasons, "figures": figures}
         path = directory.finish(experiment, document)
+    except BaseException:
+        if not is_kept_if_dead:
+            directory.drop()
+        raise
     finally:
-        _hand_over([*ours, directory.path, directory.path.parent / "latest"])
+        hand_over([directory.path])
     return Outcome(path, verdict, tuple(reasons), figures, records)
 
 
@@ -84,7 +119,7 @@ def _check_fault(where: str, fault: Fault, underlay: Underlay) -> None:
         )
 
 
-def _hand_over(written: list[Path]) -> None:
+def hand_over(written: list[Path]) -> None:
     """Give what was written with sudo to the user who typed it."""
     user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
     if os.geteuid() != 0 or user is None or group is None:

@@ -4,8 +4,10 @@ It is written as `<name>.partial` and renamed when the run is complete, so a run
 leaves what it had, under a name that says so.
 """
 
+import errno
 import json
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,6 +16,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,11 +39,26 @@ RECORD_SCHEMA = pa.schema(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which command of which version of the testbed a run is from."""
+
+    command: tuple[str, ...]
+    commit: str | None
+
+    @classmethod
+    def here(cls) -> "Origin":
+        """This process's."""
+        return cls(tuple(sys.argv), _commit())
+
+
 @dataclass
 class RunDirectory:
     """The files of a run under way; `path` changes when it is complete."""
 
     path: Path
+    final: Path
+    origin: Origin
     phases: dict[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -49,13 +67,23 @@ class RunDirectory:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         name = f"{experiment.backend}-s{experiment.seed}-{stamp}"
         parent = results / experiment.name
-        path = parent / f"{name}.partial"
+        final = parent / name
         number = 1
-        while path.exists() or path.with_suffix("").exists():
+        while _partial(final).exists() or final.exists():
             number += 1
-            path = parent / f"{name}-{number}.partial"
+            final = parent / f"{name}-{number}"
+        return cls._make(_partial(final), final, Origin.here())
+
+    @classmethod
+    def create_for(cls, final: Path, origin: Origin) -> "RunDirectory":
+        """One that will have this name; as others may be at the same, it is unique until then."""
+        unique = final.with_name(f"{final.name}.{uuid4().hex[:8]}")
+        return cls._make(_partial(unique), final, origin)
+
+    @classmethod
+    def _make(cls, path: Path, final: Path, origin: Origin) -> "RunDirectory":
         (path / "agents").mkdir(parents=True)
-        return cls(path)
+        return cls(path, final, origin)
 
     def describe(self, experiment: Experiment, text: str, underlay: Underlay) -> None:
         """Write what is known before the run: the experiment as given, and the truth."""
@@ -64,14 +92,24 @@ class RunDirectory:
         self._write_run(experiment)
 
     def finish(self, experiment: Experiment, verdict: Mapping[str, Any]) -> Path:
-        """Write the outcome, and give the directory its final name, which is returned."""
+        """Write the outcome, and give the directory its final name, which is returned.
+
+        If another has that name by now, it is the same run, and ours is dropped.
+        """
         self._write_run(experiment)
-        _write_json(self.path / "verdict.json", verdict)
-        final = self.path.with_name(self.path.name.removesuffix(".partial"))
-        self.path.rename(final)
-        self.path = final
-        _point_latest(final)
-        return final
+        write_json(self.path / "verdict.json", verdict)
+        try:
+            self.path.rename(self.final)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self.drop()
+        self.path = self.final
+        return self.final
+
+    def drop(self) -> None:
+        """Remove what there is of a run that is not complete."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def gather_records(self) -> int:
         """Turn what agents logged into one Parquet file; returns the number of records."""
@@ -84,15 +122,15 @@ class RunDirectory:
         return count
 
     def _write_run(self, experiment: Experiment) -> None:
-        _write_json(
+        write_json(
             self.path / "run.json",
             {
                 "experiment": experiment.to_dict(),
-                "command": sys.argv,
-                "versions": {name: version(name) for name in ("tdo-testbed", *_PACKAGES)},
+                "command": list(self.origin.command),
+                "versions": versions(),
                 "python": platform.python_version(),
                 "kernel": platform.release(),
-                "commit": _commit(),
+                "commit": self.origin.commit,
                 "phases_s": self.phases,
             },
         )
@@ -124,7 +162,8 @@ def _write_records(path: Path, rows: Iterator[Any]) -> int:
     return count + len(batch)
 
 
-def _point_latest(final: Path) -> None:
+def point_latest(final: Path) -> None:
+    """Let `latest`, beside it, lead to this run."""
     latest = final.parent / "latest"
     draft = final.parent / ".latest.new"
     draft.unlink(missing_ok=True)
@@ -132,8 +171,18 @@ def _point_latest(final: Path) -> None:
     draft.replace(latest)
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+def versions() -> dict[str, str]:
+    """What is installed of the testbed and of what it stands on."""
+    return {name: version(name) for name in ("tdo-testbed", *_PACKAGES)}
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write plain data in a form that people and `diff` can read."""
     path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def _partial(final: Path) -> Path:
+    return final.with_name(f"{final.name}.partial")
 
 
 def _commit() -> str | None:

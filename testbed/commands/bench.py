@@ -8,7 +8,11 @@ from typing import Any
 _BENCHES = {
     "build": "building networks, beside stock Mininet and up to the paper's size (root)",
     "agents": "1,024 agents on 1,640 routers: until they are up, and idle (root)",
+    "capture": "what capturing every packet of 64 hosts costs (root)",
+    "discovery": "building a discovery overlay, simulated, of 128 to 8,192 peers",
     "links": "delays and losses of links, idle and loaded (root)",
+    "matching": "events a second matched with 100 to 10,000 subscriptions, beside brute force",
+    "pcap": "reading captures, beside dpkt, tshark and Scapy, in Spark, and up to 2 GB",
     "probe": "route probing beside traceroute and scamper on 300 routers (root)",
     "simulate": "messages a second and memory of the simulator, beside SimPy",
 }

@@ -7,30 +7,44 @@ from pathlib import Path
 from typing import Any
 
 from testbed.commands.privileges import require_root
-from testbed.experiment import BACKENDS, Experiment, load_experiment, parse_change
-from testbed.run import Outcome, run_experiment
+from testbed.commands.sweep import add_arguments, load_measure, run_sweep
+from testbed.experiment import BACKENDS, Experiment, parse_change
+from testbed.run import Outcome, hand_over, run_experiment
 from testbed.run_directory import load_run_experiment
+from testbed.sweep import load_sweep
 from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 
 _NOT_VALID = 3
+_SHOWN = {
+    "discovered_links": "links discovered, of those between peers",
+    "inferences": "routes inferred, of all pairs",
+    "rdp.mean": "relative delay penalty, mean",
+    "rdp.p90": "relative delay penalty, 90th percentile",
+    "stress_ratio": "stress ratio, all to all",
+}
 
 
 def add_parser(commands: Any) -> None:
     """Add `run` and `rerun` to the commands."""
     parser = commands.add_parser("run", help="run an experiment (emulated ones need root)")
-    parser.add_argument("file", type=Path, help="an experiment file")
+    parser.add_argument("file", type=Path, help="an experiment file; lists in it are swept")
     parser.add_argument("--backend", choices=BACKENDS, help="instead of the file's")
     parser.add_argument("--seed", type=int, help="instead of the file's")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    _add_outputs(parser)
+    add_arguments(parser)
     parser.set_defaults(run=_run)
     again = commands.add_parser("rerun", help="the same run again, from its directory")
     again.add_argument("directory", type=Path, help="a run directory")
-    again.add_argument("--out", type=Path, default=Path("results"), help="default: results")
-    again.add_argument("--json", action="store_true", help="end with one JSON object")
+    _add_outputs(again)
     again.set_defaults(run=_rerun)
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
+    parser.add_argument("--no-report", action="store_true", help="run, and analyse nothing")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -38,9 +52,10 @@ def _run(options: argparse.Namespace) -> int:
     for key in ("backend", "seed"):
         if getattr(options, key) is not None:
             changes[key] = getattr(options, key)
-    experiment = load_experiment(options.file, changes)
-    text = options.file.read_text()
-    return _perform(f"run {options.file}", experiment, text, options)
+    sweep = load_sweep(options.file, changes)
+    if not sweep.is_plain:
+        return run_sweep(sweep, options)
+    return _perform(f"run {options.file}", sweep.experiments[0].experiment, sweep.text, options)
 
 
 def _rerun(options: argparse.Namespace) -> int:
@@ -60,9 +75,10 @@ def _perform(
         require_root(command)
     print(f"{experiment.name}: {experiment.backend}, seed {experiment.seed}", flush=True)
     outcome = run_experiment(experiment, text, options.out, _say, underlay)
-    _print_summary(outcome)
+    metrics = {} if options.no_report else _measure(outcome.path)
+    _print_summary(outcome, metrics)
     if options.json:
-        print(json.dumps(asdict(outcome) | {"path": str(outcome.path)}))
+        print(json.dumps(asdict(outcome) | {"path": str(outcome.path), "metrics": metrics}))
     return 0 if outcome.verdict == "valid" else _NOT_VALID
 
 
@@ -70,8 +86,20 @@ def _say(line: str) -> None:
     print(f"  {line}", flush=True)
 
 
-def _print_summary(outcome: Outcome) -> None:
+def _measure(run: Path) -> dict[str, Any]:
+    metrics = dict(load_measure()(run))
+    hand_over([run / "analysis"])
+    return metrics
+
+
+def _print_summary(outcome: Outcome, metrics: dict[str, Any]) -> None:
     print(f"\n{outcome.records} records in {outcome.path}")
+    for name, title in _SHOWN.items():
+        value: Any = metrics
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None:
+            print(f"  {title:42} {value:.4g}")
     print(f"verdict: {outcome.verdict}")
     for reason in outcome.reasons:
         print(f"  {reason}")

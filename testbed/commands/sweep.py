@@ -1,0 +1,190 @@
+"""The part of `tdo run` that is for sweeps: runs side by side, a table and figures at the end."""
+
+import argparse
+import functools
+import json
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any
+
+from testbed.commands.privileges import require_root
+from testbed.errors import ExperimentError
+from testbed.run import hand_over
+from testbed.sweep import VARIANT, Sweep
+from testbed.sweep_directory import FAILED, Row, SweepDirectory
+from testbed.sweep_runs import (
+    ATTEMPTS,
+    Carrier,
+    Measure,
+    give_up,
+    perform_here,
+    perform_task,
+    play_sweep,
+)
+
+PACKAGES = ("topologies", "agents", "testbed", "analysis")
+_DISTRIBUTION = "tdo-testbed"
+_DRIVER_MEMORY_MB = 1_024  # it only hands out texts
+_SHOWN_METRICS = ("discovered_links", "inferences", "rdp.mean", "stress_ratio", "figures.messages")
+_MOST_SHOWN = 60
+_LOCAL = re.compile(r"local(?:\[([\d*]+)\])?")
+
+
+def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
+    """Do a sweep, print and draw what came of it, and return the exit status."""
+    backends = {swept.experiment.backend for swept in sweep.experiments}
+    if "emulation" in backends:
+        require_root(f"run {options.file}")
+    print(f"{sweep.name}: a sweep of {' and '.join(sorted(backends))}", flush=True)
+    measure = None if options.no_report else load_measure()
+    directory = SweepDirectory.of(sweep, options.out)
+    carriers: dict[str, Carrier] = {
+        "simulation": functools.partial(carry_on_spark, options.master, options.jobs, measure),
+        "emulation": lambda tasks: perform_here(tasks, measure),
+    }
+    rows = play_sweep(sweep, directory, carriers, measure is not None, _say)
+    print()
+    print_table(sweep.keys, rows)
+    print(f"\n{directory.path}/runs.csv has all of it")
+    drawn = [] if options.no_report else _draw(sweep, rows, directory)
+    verdicts = Counter(row["verdict"] for row in rows)
+    if options.json:
+        outcome = {"path": str(directory.path), "runs": len(rows), "verdicts": dict(verdicts)}
+        print(json.dumps(outcome | {"failed": verdicts[FAILED], "figures": drawn}))
+    return 1 if verdicts[FAILED] else 0 if set(verdicts) <= {"valid"} else 3
+
+
+def load_measure() -> Measure:
+    """What measures a run; only commands that need it wait for its imports."""
+    from analysis.overlay_metrics import measure_run
+
+    return measure_run
+
+
+def carry_on_spark(
+    master: str | None, jobs: int | None, measure: Measure | None, tasks: Sequence[str]
+) -> Generator[tuple[str, str]]:
+    """Let Spark do the tasks, with a session that lasts as long; none is started for nothing."""
+    if not tasks:
+        return
+    from analysis.spark import open_session
+
+    chosen = choose_master(master, jobs)
+    settings = {"spark.task.maxFailures": str(ATTEMPTS)}
+    spark = open_session(chosen, f"tdo sweep of {len(tasks)}", _DRIVER_MEMORY_MB, settings)
+    try:
+        at_once = jobs or (spark.sparkContext.defaultParallelism if _is_local(chosen) else None)
+        with closing(carry_in_session(spark, at_once, measure, tasks)) as carried:
+            yield from carried
+    finally:
+        spark.stop()
+
+
+def carry_in_session(
+    spark: Any, at_once: int | None, measure: Measure | None, tasks: Sequence[str]
+) -> Generator[tuple[str, str]]:
+    """Let a Spark session do the tasks; yields each with its row."""
+    from analysis.spark_tasks import carry, shipped_packages
+
+    work = functools.partial(perform_task, measure=measure)
+    with (
+        shipped_packages(spark, PACKAGES, _DISTRIBUTION),
+        closing(carry(spark, work, tasks, at_once, _say)) as carried,
+    ):
+        for task, outcome in carried:
+            yield task, outcome if isinstance(outcome, str) else give_up(task, outcome)
+
+
+def choose_master(master: str | None, jobs: int | None) -> str:
+    """The master to ask: this machine's cores, with repetition, unless a cluster is named."""
+    local = _LOCAL.fullmatch(master or "local[*]")
+    if local is None:
+        return str(master)
+    cores = len(os.sched_getaffinity(0)) if local[1] == "*" else int(local[1] or 1)
+    return f"local[{jobs or cores},{ATTEMPTS}]"
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
+    """Print a line for each run; of very many, those that did not go well."""
+    shown = [row for row in rows if row["verdict"] != "valid"] if len(rows) > _MOST_SHOWN else rows
+    metrics = [name for name in _SHOWN_METRICS if any(row.get(name) is not None for row in rows)]
+    columns = list(dict.fromkeys((*keys, "seed", "verdict", "wall_s", *metrics)))
+    lines = [[_title(column, columns) for column in columns]]
+    lines += [[_cell(row.get(column)) for column in columns] for row in shown]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    for line in lines if shown else []:
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+    for row in rows:
+        if row["error"]:
+            print(f"failed: {row['error']}")
+    counted = Counter(row["verdict"] for row in rows)
+    print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())))
+
+
+def _title(column: str, columns: Sequence[str]) -> str:
+    short = column.rpartition(".")[2]
+    is_clear = sum(other.rpartition(".")[2] == short for other in columns) == 1
+    return short if is_clear and column not in _SHOWN_METRICS else column
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "-" if value is None else str(value)
+
+
+def _draw(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -> list[str]:
+    """Draw the figures that the file asks for; returns their files."""
+    if not sweep.figures:
+        return []
+    from analysis.figures import Figure, FigureError, draw_figure
+
+    folder = directory.path / "figures"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    keys = tuple(key for key in sweep.keys if key not in ("seed", VARIANT))
+    drawn: list[str] = []
+    for number, settings in enumerate(sweep.figures):
+        figure = Figure(**{**settings, "lines": tuple(settings["lines"])})
+        try:
+            files, notes = draw_figure(figure, rows, keys, folder)
+        except FigureError as error:
+            raise ExperimentError(f"figure[{number}].{error}") from error
+        finally:
+            hand_over([folder])
+        drawn += [str(file) for file in files]
+        for line in (*(f"figure {figure.name}: {note}" for note in notes), *map(str, files[:1])):
+            print(line)
+    return drawn
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that only sweeps use."""
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="of a sweep's simulated runs: a Spark master; default: this machine's cores. On a "
+        "cluster, --out must be a folder that all machines share, and workers need this Python "
+        "(or PYSPARK_PYTHON) with the testbed's dependencies",
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, metavar="N", help="of a sweep: at most N runs side by side"
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return int(text)
