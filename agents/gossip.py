@@ -40,6 +40,48 @@ class Pull:
     change: F64
 
 
+class Share:
+    """What a peer holds, in an epoch, of the 1 that an initiator brought in."""
+
+    __slots__ = ("epoch", "initiator", "value")
+
+    def __init__(self, epoch: int, initiator: PeerId, value: float) -> None:
+        self.epoch = epoch
+        self.initiator = initiator
+        self.value = value
+
+    @property
+    def size(self) -> float | None:
+        """The number of peers that this lets one expect, if it does yet."""
+        # What overlapping exchanges leave may be below 0 for a while.
+        return 1 / self.value if self.value > 0 else None
+
+    def push(self) -> Push:
+        """The beginning of an exchange."""
+        return Push(self.epoch, self.initiator, self.value)
+
+    def on_push(self, push: Push) -> Pull:
+        """Take half of the difference; the answer is the other half."""
+        self._follow(push)
+        change = (self.value - push.value) / 2 if self._is_same(push) else 0.0
+        self.value -= change
+        return Pull(self.epoch, self.initiator, change)
+
+    def on_pull(self, pull: Pull) -> None:
+        """Take the other half."""
+        self._follow(pull)
+        if self._is_same(pull):
+            self.value += pull.change
+
+    def _follow(self, message: Push | Pull) -> None:
+        """Join an initiator with a lower address."""
+        if message.epoch == self.epoch and message.initiator < self.initiator:
+            self.initiator, self.value = message.initiator, 0.0
+
+    def _is_same(self, message: Push | Pull) -> bool:
+        return message.initiator == self.initiator and message.epoch == self.epoch
+
+
 class GossipSize(Protocol):
     """Estimates the number of peers, once in every epoch of some rounds."""
 
@@ -51,9 +93,17 @@ class GossipSize(Protocol):
         self._rounds = int(self.settings["rounds"])
         self._epochs = int(self.settings["epochs"])
         self._round = 0
-        self.epoch = 0
-        self.initiator = self.me
-        self.value = 1.0
+        self._share = Share(0, self.me, 1.0)
+
+    @property
+    def initiator(self) -> PeerId:
+        """The peer whose 1 is being shared."""
+        return self._share.initiator
+
+    @property
+    def value(self) -> float:
+        """What this peer holds of it."""
+        return self._share.value
 
     def on_start(self, now_us: int) -> Effects:
         """Begin at a time of one's own, so that peers do not all gossip at once."""
@@ -64,43 +114,30 @@ class GossipSize(Protocol):
         """Start the next round: an exchange with somebody, or the report at the end."""
         del now_us, name
         if self._round == self._rounds:
-            return self._end_epoch(self.epoch + 1)
+            return self._end_epoch(self._share.epoch + 1)
         self._round += 1
         effects: list[Send | SetTimer] = [SetTimer("round", self._period_us)]
         if self.contacts:
             peer = self.random.choice(self.contacts)
-            effects.append(Send(peer, Push(self.epoch, self.initiator, self.value)))
+            effects.append(Send(peer, self._share.push()))
         return effects
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Take part in an exchange."""
         del now_us
-        effects = self._end_epoch(message.epoch) if message.epoch > self.epoch else []
-        if message.epoch == self.epoch and message.initiator < self.initiator:
-            self.initiator, self.value = message.initiator, 0.0
+        effects = self._end_epoch(message.epoch) if message.epoch > self._share.epoch else []
         if isinstance(message, Push):
-            return [*effects, Send(sender, self._average(message))]
-        if self._is_ours(message):
-            self.value += message.change
+            return [*effects, Send(sender, self._share.on_push(message))]
+        self._share.on_pull(message)
         return effects
-
-    def _average(self, push: Push) -> Pull:
-        """Take half of the difference; the answer is the other half."""
-        change = (self.value - push.value) / 2 if self._is_ours(push) else 0.0
-        self.value -= change
-        return Pull(self.epoch, self.initiator, change)
-
-    def _is_ours(self, message: Push | Pull) -> bool:
-        return message.initiator == self.initiator and message.epoch == self.epoch
 
     def _end_epoch(self, next_epoch: int) -> Effects:
         """Report the estimate, and start again as long as there are epochs to come."""
         effects: list[Record | SetTimer] = []
-        if self.value > 0:  # what overlapping exchanges leave may be below 0 for a while
-            values = {"epoch": self.epoch, "size": 1 / self.value}
-            effects.append(Record("size_estimated", values))
+        if size := self._share.size:
+            effects.append(Record("size_estimated", {"epoch": self._share.epoch, "size": size}))
         if next_epoch < self._epochs:
-            self.epoch, self.initiator, self.value = next_epoch, self.me, 1.0
+            self._share = Share(next_epoch, self.me, 1.0)
             self._round = 0
             effects.append(SetTimer("round", self._period_us))
         return effects
