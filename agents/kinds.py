@@ -18,7 +18,10 @@ LAYERS: dict[str, dict[str, str]] = {
         "tdo-landmark": "agents.landmark.LandmarkOverlay",
         "tdo-walk": "agents.random_walk.RandomWalk",
     },
-    "routing": {},
+    "routing": {
+        "cores": "agents.core_routing.CoreRouting",
+        "mst": "agents.core_routing.SpanningTreeRouting",
+    },
     "workload": {
         "content-uniform": "agents.content.ContentUniform",
         "content-zipf": "agents.content.ContentZipf",

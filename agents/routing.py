@@ -1,0 +1,46 @@
+"""What a routing layer tells the layer above it, and what it can be told.
+
+A routing layer joins all peers by a tree on the overlay's links (T of Tariq, Koldehofe and
+Rothermel, DEBS 2013, section 5). It builds a new one now and then, so trees have versions: while
+version v is in use the next is built, and v is kept for a while after the switch.
+"""
+
+from dataclasses import dataclass
+
+from agents.protocol import PeerId
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Announced each time that this peer's links in a version of the tree change.
+
+    `built_us` is when this peer first heard of the version. A version that was dropped has no
+    links and never comes back. Versions of one family are used side by side, each by some of the
+    publishers: an event stays on its own, and none is the successor of another.
+    """
+
+    version: int
+    built_us: int
+    links: tuple[PeerId, ...]
+    is_dropped: bool = False
+    family: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentTree:
+    """Announced when this peer is to publish on a version of the tree from now on.
+
+    Others may at the same time be told to use another version, of the same family or the next.
+    """
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recalculate:
+    """Told to the routing layer by the one above: this version has been used for long enough.
+
+    Any peer may ask; the leader begins a new selection unless that version is already the past.
+    """
+
+    version: int

@@ -1,0 +1,180 @@
+"""The messages of the routing layer: leader and spanning tree, core selection, and the tree T.
+
+The names follow section 5 of Tariq, Koldehofe and Rothermel (DEBS 2013) where it has any:
+CORE_SPT and JOIN_CORE of algorithm 2.
+"""
+
+from dataclasses import dataclass
+
+from agents.codec import F64, U8, U16, U32, Peer, message
+from agents.similarity import EventWindow
+
+NOT_LINKED, CHILD, BACKBONE_CHILD = range(3)  # what the sender of a hello is to its receiver
+
+
+@dataclass(frozen=True, slots=True)
+class VersionState:
+    """What the sender of a hello knows and does about one version of the tree.
+
+    `number` is that of its last CoreSpt to the receiver; `rank` and `beat` are the root core and
+    the highest number heard of it; `link` says what the sender is to the receiver.
+    """
+
+    version: U32
+    number: U32
+    link: U8
+    rank: U8
+    beat: U32
+
+
+@message(80)
+@dataclass(frozen=True, slots=True)
+class TreeHello:
+    """I am well, and this is my place in the spanning tree T_C; `parent` 0 means none."""
+
+    leader: Peer
+    sequence: U32
+    hops: U16
+    parent: Peer
+    delay_us: U32
+    current: U32
+    states: tuple[VersionState, ...]
+
+
+@message(81)
+@dataclass(frozen=True, slots=True)
+class SelectionCall:
+    """A selection begins: tell neighbours your interests, and report within this time."""
+
+    version: U32
+    wait_ms: U32
+
+
+@message(82)
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """The events that the sender had, as of the beginning of a selection."""
+
+    version: U32
+    window: EventWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A peer that may become a core, and the votes for it."""
+
+    peer: Peer
+    votes: F64
+
+
+@message(83)
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """The candidates with the most votes in the sender's part of T_C."""
+
+    version: U32
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLinks:
+    """A peer, and its links to neighbours with a higher address."""
+
+    peer: Peer
+    neighbours: tuple[Peer, ...]
+    weights_us: tuple[U32, ...]
+
+
+@message(84)
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """One part of all links in the sender's part of T_C."""
+
+    version: U32
+    part: U16
+    parts: U16
+    peers: tuple[PeerLinks, ...]
+
+
+@message(85)
+@dataclass(frozen=True, slots=True)
+class CoreList:
+    """The outcome of a selection: the cores, the root core first."""
+
+    version: U32
+    cores: tuple[Peer, ...]
+
+
+@message(86)
+@dataclass(frozen=True, slots=True)
+class ParentList:
+    """Some peers in the receiver's part of T_C, and their parents in a tree of the leader's."""
+
+    version: U32
+    peers: tuple[Peer, ...]
+    parents: tuple[Peer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CorePath:
+    """A way to a core: its weight, and the peers on it from the core to the sender."""
+
+    core: Peer
+    weight_us: U32
+    path: tuple[Peer, ...]
+
+
+@message(87)
+@dataclass(frozen=True, slots=True)
+class CoreSpt:
+    """CORE_SPT: the sender's ways to the root core and, if that is another, to its relay."""
+
+    version: U32
+    number: U32
+    root: CorePath | None
+    relay: CorePath | None
+
+
+@message(88)
+@dataclass(frozen=True, slots=True)
+class JoinCore:
+    """JOIN_CORE: you are my parent in the tree; or, for a core, my next hop to the root core."""
+
+    version: U32
+    is_backbone: bool
+
+
+@message(89)
+@dataclass(frozen=True, slots=True)
+class LeaveCore:
+    """You are no longer my parent in the tree."""
+
+    version: U32
+
+
+@message(90)
+@dataclass(frozen=True, slots=True)
+class CoreRequest:
+    """Please send your CoreSpt again."""
+
+    version: U32
+
+
+@message(91)
+@dataclass(frozen=True, slots=True)
+class RecalculationRequest:
+    """To the leader: somebody finds that this version has been used for long enough."""
+
+    version: U32
+
+
+@message(92)
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """I am leaving."""
+
+
+MESSAGES = (
+    TreeHello, SelectionCall, Interest, Ballot, LinkReport, CoreList, ParentList, CoreSpt,
+    JoinCore, LeaveCore, CoreRequest, RecalculationRequest, Farewell,
+)  # fmt: skip
