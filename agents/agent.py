@@ -121,10 +121,15 @@ class Agent:
             if not self._outbox.acknowledge(now_us, source, content.message_id):
                 return []
             return [CancelTimer(("resend", content.message_id))]
+        window = self._windows[source]
+        if window.is_too_old(header.message_id):
+            # It may never have arrived before, so its sender must not believe that it did.
+            self.counts["too_old"] += 1
+            return []
         actions: Actions = []
         if header.flags & WANTS_ACK:
             actions.append(self._transmit(now_us, source, Acknowledgement(header.message_id)))
-        if not self._windows[source].is_new(header.message_id):
+        if not window.is_new(header.message_id):
             self.counts["repeated"] += 1
             return actions
         taken = self._take(now_us, source, content)

@@ -7,7 +7,7 @@ FIRST_TIMEOUT_US = 1_000_000
 _SHORTEST_TIMEOUT_US = 50_000
 _LONGEST_TIMEOUT_US = 8_000_000
 _TRIES = 9  # the last one after some 13 s at the shortest time-out
-_WINDOW = 1_024
+_WINDOW = 4_096
 _WINDOW_MASK = (1 << _WINDOW) - 1
 
 
@@ -79,6 +79,10 @@ class ReplayWindow:
     def __init__(self) -> None:
         self._newest = -1
         self._seen = 0
+
+    def is_too_old(self, message_id: int) -> bool:
+        """Whether nobody can tell any more if a message id was seen."""
+        return message_id <= self._newest - _WINDOW
 
     def is_new(self, message_id: int) -> bool:
         """Note a message id; False if it was noted before, or is older than can be told."""
