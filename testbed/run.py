@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from testbed.errors import ExperimentError
 from testbed.experiment import Experiment, Fault
 from testbed.run_directory import Origin, RunDirectory, point_latest
 from testbed.simulation.run import simulate
-from testbed.stage import cast, make_underlay
+from testbed.stage import cast, make_underlay, plan_churn
 from topologies.underlay import Underlay
 
 
@@ -74,13 +74,14 @@ def _run_in(
     for number, fault in enumerate(experiment.faults):
         _check_fault(f"fault[{number}]", fault, underlay)
     castings = cast(experiment, underlay)
+    played = replace(experiment, faults=(*experiment.faults, *plan_churn(experiment, underlay)))
     directory = create()
     directory.phases["stage"] = round(time.perf_counter() - start, 3)
     try:
         directory.describe(experiment, text, underlay)
         with _timed(directory, "run"):
             backend = emulate if experiment.backend == "emulation" else simulate
-            figures = backend(experiment, underlay, castings, directory.path / "agents", say)
+            figures = backend(played, underlay, castings, directory.path / "agents", say)
         with _timed(directory, "records"):
             records = directory.gather_records()
         reasons = judge(figures) if experiment.backend == "emulation" else []

@@ -8,7 +8,8 @@ from random import Random
 import numpy as np
 
 from testbed.casting import Casting
-from testbed.experiment import Experiment
+from testbed.churn import churn_plan
+from testbed.experiment import Experiment, Fault
 from topologies.domain_sizes import choose_domain_sizes
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.importers import load_topology
@@ -64,6 +65,21 @@ def cast(experiment: Experiment, underlay: Underlay) -> list[Casting]:
             )
         )
     return castings
+
+
+def plan_churn(experiment: Experiment, underlay: Underlay) -> list[Fault]:
+    """The agents that a workload with churn kills and starts again."""
+    workload = experiment.workload
+    steps = churn_plan(
+        experiment.seed,
+        [host.name for host in underlay.hosts],
+        workload.get("events", 0),
+        workload.get("rate_per_s", 1.0),
+        workload.get("churn", 0.0),
+        workload.get("churn_every_events", 1),
+        workload.get("start_s", 0.0),
+    )
+    return [Fault(*step) for step in steps if step.at_s <= experiment.duration_s]
 
 
 def _choose_targets(experiment: Experiment, underlay: Underlay) -> Mapping[int, list[int]]:

@@ -1,0 +1,95 @@
+"""All versions of the tree at one peer, and its own subscriptions, which are in all of them."""
+
+from agents.content_tree import ContentTree
+from agents.cover_table import LOCAL
+from agents.protocol import PeerId
+from agents.routing import Tree
+from agents.subscription import Point, Subscription
+
+_MOST_UNKNOWN = 4  # versions that others talk about and routing has not announced yet
+
+
+class ContentTrees:
+    """Versions by number; subscriptions made before `start_us` want events from the first on."""
+
+    def __init__(self, start_us: int) -> None:
+        self._start_us = start_us
+        self._own: dict[Subscription, int] = {}  # and since when, in microseconds
+        self._versions: dict[int, ContentTree] = {}
+        self._dropped: set[int] = set()
+
+    def __len__(self) -> int:
+        """How many versions are known."""
+        return len(self._versions)
+
+    def get(self, number: int) -> ContentTree | None:
+        """A version, if it is known."""
+        return self._versions.get(number)
+
+    def linked(self, number: int, peer: PeerId) -> ContentTree | None:
+        """A version, if it links this peer to another one."""
+        version = self._versions.get(number)
+        return version if version is not None and version.has_link(peer) else None
+
+    def is_linked(self, peer: PeerId) -> bool:
+        """Whether any version links this peer to another one."""
+        return any(version.has_link(peer) for version in self._versions.values())
+
+    def announced(self) -> list[ContentTree]:
+        """The versions that routing has announced, the oldest first."""
+        return [v for _, v in sorted(self._versions.items()) if v.built_us is not None]
+
+    def follow(self, tree: Tree) -> ContentTree | None:
+        """The version that routing speaks of, unless it is dropped."""
+        if tree.is_dropped:
+            self._drop(tree.version)
+            return None
+        version = self.make(tree.version)
+        if version is not None:
+            version.built_us = tree.built_us
+        return version
+
+    def make(self, number: int) -> ContentTree | None:
+        """A version, if need be one that routing will announce later, unless it was dropped."""
+        version = self._versions.get(number)
+        if version is None and number not in self._dropped:
+            unknown = sorted(n for n, v in self._versions.items() if v.built_us is None)
+            if len(unknown) >= _MOST_UNKNOWN:
+                del self._versions[unknown[0]]
+            version = self._versions[number] = ContentTree(number)
+            for subscription, since_us in self._own.items():
+                version.table.add(LOCAL, subscription.number, self._since_ms(since_us))
+        return version
+
+    def subscribe(self, now_us: int, subscription: Subscription) -> bool:
+        """Hold a subscription of this peer; says whether it is new."""
+        if subscription in self._own:
+            return False
+        self._own[subscription] = now_us
+        for version in self._versions.values():
+            version.table.add(LOCAL, subscription.number, self._since_ms(now_us))
+        return True
+
+    def unsubscribe(self, subscription: Subscription) -> bool:
+        """Let go of a subscription of this peer; says whether it was held."""
+        if self._own.pop(subscription, None) is None:
+            return False
+        for version in self._versions.values():
+            version.table.remove(LOCAL, subscription.number)
+        return True
+
+    def wants(self, point: Point, published_us: int) -> bool:
+        """Whether this peer itself wants an event."""
+        return any(
+            since_us <= published_us and own.matches(point) for own, since_us in self._own.items()
+        )
+
+    def _drop(self, number: int) -> None:
+        self._versions.pop(number, None)
+        self._dropped.add(number)
+        for other in [n for n, v in self._versions.items() if n < number and v.built_us is None]:
+            del self._versions[other]
+
+    def _since_ms(self, since_us: int) -> int:
+        """Since when others are to send events; before the first one it makes no difference."""
+        return 0 if since_us <= self._start_us else since_us // 1_000
