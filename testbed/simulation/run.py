@@ -33,11 +33,11 @@ def simulate(
         with Simulator(
             underlay, seed=experiment.seed, record=log.write, packets=packets
         ) as simulator:
-            living = _Living(experiment, simulator)
+            living = Living(experiment, simulator)
             for casting in castings:
                 living.add(casting, _is_killed_before(casting, experiment.faults))
             for fault in experiment.faults:
-                _plan(fault, simulator, living)
+                plan(fault, simulator, living)
             for step in range(1, _PROGRESS_STEPS + 1):
                 simulator.run(end_us * step // _PROGRESS_STEPS)
                 say(f"{simulator.now_us / 1e6:g} of {experiment.duration_s:g} s")
@@ -46,7 +46,7 @@ def simulate(
     return {"messages": simulator.messages, "dropped": dict(simulator.counts)}
 
 
-class _Living:
+class Living:
     """The agents that live now, each in one of its lives."""
 
     def __init__(self, experiment: Experiment, simulator: Simulator) -> None:
@@ -89,7 +89,8 @@ def _is_killed_before(casting: Casting, faults: tuple[Fault, ...]) -> bool:
     )
 
 
-def _plan(fault: Fault, simulator: Simulator, living: _Living) -> None:
+def plan(fault: Fault, simulator: Simulator, living: Living) -> None:
+    """Let a fault happen at its time."""
     at_us = int(fault.at_s * 1e6)
     match fault.action:
         case "kill-agent" | "stop-agent":
