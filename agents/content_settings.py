@@ -15,7 +15,7 @@ DEFAULTS: Mapping[str, int | float] = {
     "match": 0.05,
     "attributes": ATTRIBUTES,
     "psi": 1_000,
-    "start_s": 30.0,  # when the first event is published
+    "start_s": 40.0,  # when the first event is published
     "payload_bytes": 0,
     "replay_window_s": 60.0,  # how long events are kept to be offered
     "handover_slack_s": 30.0,  # how much older than a tree they may be
