@@ -11,7 +11,7 @@ setup(
     packages=find_packages(
         include=["testbed*", "topologies*", "agents*", "analysis*", "benchmarks*"]
     ),
-    package_data={"analysis": ["*.properties"]},
+    package_data={"analysis": ["*.properties"], "analysis.report": ["page/*"]},
     install_requires=[
         "mininet>=2.3.0.dev6,<2.4",
         "setuptools>=70",  # Mininet imports distutils, which Python 3.12 left to setuptools
@@ -33,6 +33,7 @@ setup(
             "mypy>=1.13,<3",
             "simpy>=4,<5",  # to race against
             "dpkt>=1.9,<2",  # to race against
+            "selenium>=4.20,<5",  # to look at reports in a browser
         ]
     },
     entry_points={"console_scripts": ["tdo=testbed.cli:main"]},

@@ -114,6 +114,11 @@ def message(kind: int) -> Callable[[_Class], _Class]:
     return register
 
 
+def kind_names() -> dict[int, str]:
+    """The names of all messages whose modules are loaded, by the number in the header."""
+    return {number: kind.message.__name__ for number, kind in sorted(_kinds.items())}
+
+
 def encode(
     content: Any, flags: int, run_id: int, sender: int, receiver: int, message_id: int, sent_us: int
 ) -> bytes:

@@ -27,9 +27,9 @@ _JOIN_KINDS = ("Join", "Connect", "NewParent", "Accept", "Disconnect")
 _NO_ROUTES = "no agent inferred a route"
 _NAMES = (
     "peers", "overlay_links", "distant_links", "one_sided_links", "stale_links", "components",
-    "components_near", "degree", "degree_near", "rdp", "rdp_without_last_miles", "rdp_near",
-    "rdp_near_without_last_miles", "unreachable_pairs", "unreachable_pairs_near", "stress_ratio",
-    "stress_ratio_pairs", "discovered_links", "discovered_links_of_all",
+    "components_near", "degree", "degree_near", "rdp", "overlay_rdp", "rdp_without_last_miles",
+    "rdp_near", "rdp_near_without_last_miles", "unreachable_pairs", "unreachable_pairs_near",
+    "stress_ratio", "stress_ratio_pairs", "discovered_links", "discovered_links_of_all",
     "discovered_links_precision", "mapped_links", "inference_score", "inferences",
     "inferences_count", "routes_true", "routes_reached", "known_routes_count",
     "known_routes_true", "join_messages", "messages_by_kind",
@@ -111,7 +111,8 @@ def _penalties(unicast: Unicast, overlay: Overlay) -> Metrics:
     short_near = find_paths(unicast, overlay.near, last_miles=False)
     pairs = len(overlay.peers) * (len(overlay.peers) - 1)
     return {
-        "rdp": delay_penalty(unicast, paths),
+        "rdp": delay_penalty(unicast, paths),  # which that of deliveries replaces, if there are any
+        "overlay_rdp": delay_penalty(unicast, paths),
         "rdp_without_last_miles": delay_penalty(unicast, short),
         "rdp_near": delay_penalty(unicast, near),
         "rdp_near_without_last_miles": delay_penalty(unicast, short_near),

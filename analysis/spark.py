@@ -3,6 +3,8 @@
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,6 +15,10 @@ _LOOPBACK = "127.0.0.1"
 _SHUFFLE_PARTITIONS = 8  # the tables of a run are small; Spark's own 200 cost more than they help
 _MB = 1 << 20
 _LEAST_MEMORY_MB, _MOST_MEMORY_MB = 1_024, 8_192
+# Compile once, and not better the longer it runs; collect garbage without threads for that.
+_BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Adapting a plan to what its stages found makes a job of every stage.
+_LITTLE = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
 
@@ -21,8 +27,11 @@ def open_session(
     app: str = "tdo",
     memory_mb: int | None = None,
     settings: dict[str, str] | None = None,
+    is_brief: bool = False,
 ) -> SparkSession:
     """The process's Spark session, started if there is none; stop it, or use it in a `with`.
+
+    One that is brief is quick to start and to do little, and slow to do much.
 
     A process can have one at a time: if one is running it is returned as it is, except that
     `settings` that may change while it runs do.
@@ -34,7 +43,7 @@ def open_session(
     # A driver with remote workers must be reachable; all others should not be.
     local = _settings_on_loopback() if _stays_here(master) else {}
     builder = SparkSession.Builder().master(master).appName(app)
-    wanted = _settings(memory_mb or _driver_memory_mb()) | local | (settings or {})
+    wanted = _settings(memory_mb or _driver_memory_mb(), is_brief) | local | (settings or {})
     for key, value in wanted.items():
         builder = builder.config(key, value)
     try:
@@ -49,7 +58,22 @@ def open_session(
     return spark
 
 
-def _settings(memory_mb: int) -> dict[str, str]:
+@contextmanager
+def little_work(spark: SparkSession) -> Iterator[None]:
+    """Let the queries in this block be planned for few rows: without adapting, in few tasks."""
+    before = {key: spark.conf.get(key) for key in _LITTLE}
+    for key, value in _LITTLE.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, kept in before.items():
+            if kept is not None:
+                spark.conf.set(key, kept)
+
+
+def _settings(memory_mb: int, is_brief: bool) -> dict[str, str]:
+    java = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
     return {
         "spark.driver.memory": f"{memory_mb}m",
         # The whole results that come to the driver are tables of metrics; more is a mistake.
@@ -60,7 +84,7 @@ def _settings(memory_mb: int) -> dict[str, str]:
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
+        "spark.driver.extraJavaOptions": f"{java} {_BRIEF_JAVA}" if is_brief else java,
     }
 
 

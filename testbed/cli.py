@@ -7,7 +7,17 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from testbed.commands import bench, clean, doctor, run, shell, topology
+from testbed.commands import (
+    analyze,
+    bench,
+    clean,
+    compare,
+    doctor,
+    report,
+    run,
+    shell,
+    topology,
+)
 from testbed.errors import UsageError
 from topologies.errors import TestbedError, TopologyError
 
@@ -45,6 +55,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tdo {version('tdo-testbed')}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (doctor, topology, run, shell, clean, bench):
+    for module in (doctor, topology, run, analyze, report, compare, shell, clean, bench):
         module.add_parser(commands)
     return parser

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from testbed.emulation.run import emulate, judge
 from testbed.errors import ExperimentError
 from testbed.experiment import Experiment, Fault
-from testbed.run_directory import Origin, RunDirectory, point_latest
+from testbed.run_directory import Origin, RunDirectory, point_latest, write_json
 from testbed.simulation.run import simulate
 from testbed.stage import cast, make_underlay, plan_churn
 from topologies.underlay import Underlay
@@ -76,6 +76,7 @@ def _run_in(
     castings = cast(experiment, underlay)
     played = replace(experiment, faults=(*experiment.faults, *plan_churn(experiment, underlay)))
     directory = create()
+    directory.played_faults = played.faults
     directory.phases["stage"] = round(time.perf_counter() - start, 3)
     try:
         directory.describe(experiment, text, underlay)
@@ -95,6 +96,22 @@ def _run_in(
     finally:
         hand_over([directory.path])
     return Outcome(path, verdict, tuple(reasons), figures, records)
+
+
+def judge_checks(outcome: Outcome, checks: Mapping[str, Mapping[str, Any]]) -> Outcome:
+    """The outcome of a run whose packets were checked against what agents recorded."""
+    broken = [
+        f"packets and records disagree on {name}: expected {check['expected']}, found "
+        f"{check['found']}; trust no figure of this run"
+        for name, check in checks.items()
+        if not check["ok"]
+    ]
+    if not broken:
+        return outcome
+    judged = replace(outcome, verdict="invalid", reasons=(*outcome.reasons, *broken))
+    document = {"verdict": judged.verdict, "reasons": judged.reasons, "figures": judged.figures}
+    write_json(outcome.path / "verdict.json", document)
+    return judged
 
 
 @contextmanager

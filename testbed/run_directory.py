@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,9 +21,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from agents.codec import kind_names
 from agents.records import read_records
 from testbed.errors import UsageError
-from testbed.experiment import Experiment, experiment_from_dict
+from testbed.experiment import Experiment, Fault, experiment_from_dict
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
 
@@ -60,6 +61,7 @@ class RunDirectory:
     final: Path
     origin: Origin
     phases: dict[str, float] = field(default_factory=dict)
+    played_faults: tuple[Fault, ...] = ()  # the experiment's, and those of its churn
 
     @classmethod
     def create(cls, experiment: Experiment, results: Path) -> "RunDirectory":
@@ -126,6 +128,8 @@ class RunDirectory:
             self.path / "run.json",
             {
                 "experiment": experiment.to_dict(),
+                "message_kinds": kind_names(),
+                "played_faults": [asdict(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
                 "versions": versions(),
                 "python": platform.python_version(),

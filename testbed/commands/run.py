@@ -2,27 +2,23 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from testbed.commands.analyze import analyze_fresh
 from testbed.commands.privileges import require_root
-from testbed.commands.sweep import add_arguments, load_measure, run_sweep
+from testbed.commands.report import report_run
+from testbed.commands.sweep import add_arguments, run_sweep
 from testbed.experiment import BACKENDS, Experiment, parse_change
-from testbed.run import Outcome, hand_over, run_experiment
+from testbed.run import Outcome, judge_checks, run_experiment
 from testbed.run_directory import load_run_experiment
 from testbed.sweep import load_sweep
 from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 
 _NOT_VALID = 3
-_SHOWN = {
-    "discovered_links": "links discovered, of those between peers",
-    "inferences": "routes inferred, of all pairs",
-    "rdp.mean": "relative delay penalty, mean",
-    "rdp.p90": "relative delay penalty, 90th percentile",
-    "stress_ratio": "stress ratio, all to all",
-}
 
 
 def add_parser(commands: Any) -> None:
@@ -75,8 +71,12 @@ def _perform(
         require_root(command)
     print(f"{experiment.name}: {experiment.backend}, seed {experiment.seed}", flush=True)
     outcome = run_experiment(experiment, text, options.out, _say, underlay)
-    metrics = {} if options.no_report else _measure(outcome.path)
-    _print_summary(outcome, metrics)
+    metrics: Mapping[str, Any] = {}
+    if not options.no_report:
+        metrics = analyze_fresh(outcome.path)
+        outcome = judge_checks(outcome, metrics.get("checks", {}))
+        print(f"report: {report_run(outcome.path)}")
+    _print_verdict(outcome)
     if options.json:
         print(json.dumps(asdict(outcome) | {"path": str(outcome.path), "metrics": metrics}))
     return 0 if outcome.verdict == "valid" else _NOT_VALID
@@ -86,20 +86,8 @@ def _say(line: str) -> None:
     print(f"  {line}", flush=True)
 
 
-def _measure(run: Path) -> dict[str, Any]:
-    metrics = dict(load_measure()(run))
-    hand_over([run / "analysis"])
-    return metrics
-
-
-def _print_summary(outcome: Outcome, metrics: dict[str, Any]) -> None:
+def _print_verdict(outcome: Outcome) -> None:
     print(f"\n{outcome.records} records in {outcome.path}")
-    for name, title in _SHOWN.items():
-        value: Any = metrics
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value is not None:
-            print(f"  {title:42} {value:.4g}")
     print(f"verdict: {outcome.verdict}")
     for reason in outcome.reasons:
         print(f"  {reason}")

@@ -1,0 +1,122 @@
+"""Conservation: what packets say and what agents recorded have to agree.
+
+Each check is a frame of one row with `expected` and `found`, and `differing` where single counts
+are compared. It holds if the two are equal and nothing differs.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+Check = dict[str, Any]
+
+
+def receptions_on_links(
+    receptions: DataFrame, packets: DataFrame, route_links: DataFrame
+) -> DataFrame:
+    """Every reception of an event has a packet on every link of the route from who sent it.
+
+    `route_links` has the links between hosts (`from_host`, `host`, `link`, `direction`). As a
+    delivery is a reception, and so was that at the peer before, whole paths are covered.
+    """
+    key = ["event_id", "from_host", "host", "link", "direction"]
+    wanted = receptions.select("event_id", "from_host", "host").join(
+        route_links, ["from_host", "host"]
+    )
+    event_packets = packets.where("is_ours AND event_id IS NOT NULL")
+    crossed = event_packets.select(
+        "event_id",
+        F.col("source_host").alias("from_host"),
+        F.col("target_host").alias("host"),
+        "link",
+        "direction",
+    ).distinct()
+    hit = crossed.withColumn("is_crossed", F.lit(True))
+    return wanted.join(hit, key, "left").agg(
+        F.count("*").alias("expected"), F.count("is_crossed").alias("found")
+    )
+
+
+def packets_of_messages(messages: DataFrame, link_loads: DataFrame) -> DataFrame:
+    """Every packet of ours belongs to a message that left its sender by the sender's last mile."""
+    ours = link_loads.agg(F.sum("message_packets").alias("expected"))
+    known = messages.where("copies > 0").agg(F.coalesce(F.sum("packets"), F.lit(0)).alias("found"))
+    return ours.join(known)
+
+
+def sent_by_kind(messages: DataFrame, counted: DataFrame) -> DataFrame:
+    """Different messages of each kind from each host, in packets and as its agent counted.
+
+    `counted` is `sender`, `kind_name`, `sent`, and `unsent`, what its machine refused.
+    """
+    hosts = F.broadcast(counted.select("sender").distinct())
+    seen = (
+        messages.join(hosts, "sender")
+        .groupBy("sender", "kind_name")
+        .agg(F.count("*").alias("seen"))
+    )
+    both = counted.join(seen, ["sender", "kind_name"], "full").fillna(0, ["sent", "seen", "unsent"])
+    wrong = F.expr("seen > sent OR seen < sent - unsent")
+    return both.agg(
+        F.coalesce(F.sum("sent"), F.lit(0)).alias("expected"),
+        F.coalesce(F.sum("seen"), F.lit(0)).alias("found"),
+        F.count_if(wrong).alias("differing"),
+    )
+
+
+def copies_sent(messages: DataFrame, counted: DataFrame) -> DataFrame:
+    """Transmissions from each host, repeated ones included, in packets and as its agent counted.
+
+    `counted` is `sender` and `copies_counted`.
+    """
+    seen = messages.groupBy("sender").agg(F.sum("copies").alias("seen"))
+    both = counted.join(seen, "sender", "left").fillna(0, ["seen"])
+    return both.agg(
+        F.coalesce(F.sum("copies_counted"), F.lit(0)).alias("expected"),
+        F.coalesce(F.sum("seen"), F.lit(0)).alias("found"),
+        F.count_if(F.col("seen") != F.col("copies_counted")).alias("differing"),
+    )
+
+
+def whole_routes(messages: DataFrame) -> DataFrame:
+    """Every message that arrived crossed as many links as the route has."""
+    arrived = messages.where("arrived_us IS NOT NULL")
+    return arrived.agg(
+        F.count("*").alias("expected"),
+        F.count_if(F.col("links") == F.col("links_expected")).alias("found"),
+    )
+
+
+def agreed_matches(receptions: DataFrame, matches: DataFrame, ends: DataFrame) -> DataFrame:
+    """At hosts that lived through the run, agents and the truth agree on what matches."""
+    truth = matches.select("event_id", "host").withColumn("is_wanted", F.lit(True))
+    steady = receptions.where("publisher IS NOT NULL").join(
+        F.broadcast(ends.select("host").distinct()), "host", "left_anti"
+    )
+    joined = steady.join(truth, ["event_id", "host"], "left")
+    agree = F.col("is_match") == F.col("is_wanted").isNotNull()
+    return joined.agg(F.count("*").alias("expected"), F.count_if(agree).alias("found"))
+
+
+def judge_check(row: Mapping[str, Any]) -> Check:
+    """A check as it stands in metrics.json."""
+    expected, found = row.get("expected") or 0, row.get("found") or 0
+    differing = row.get("differing") or 0
+    # Where an agent counted what its machine then refused to send, fewer may be found.
+    return {
+        "ok": differing == 0 if "differing" in row else expected == found,
+        "expected": expected,
+        "found": found,
+    } | ({"differing": differing} if differing else {})
+
+
+def failing(checks: Mapping[str, Check]) -> str:
+    """The checks that do not hold, in words; nothing if all do."""
+    parts = []
+    for name, check in sorted(checks.items()):
+        if not check["ok"]:
+            more = f", {check['differing']} counts differ" if check.get("differing") else ""
+            parts.append(f"{name}: expected {check['expected']}, found {check['found']}{more}")
+    return "; ".join(parts)

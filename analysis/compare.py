@@ -1,0 +1,227 @@
+"""Runs side by side: means over seeds with 95 % confidence intervals, and how they differ.
+
+Runs of the same experiment but for the seed are a group. The first group is what the others are
+compared with. The interval of a difference is Welch's, which does not take the spreads of two
+groups as equal; it and the difference are given as shares of the first group's mean.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from pathlib import Path
+from statistics import fmean, variance
+from typing import Any
+
+from scipy.stats import t as student_t
+
+from analysis.errors import NotARunError
+from analysis.figures import mean_interval
+
+_CONFIDENCE = 0.95
+# Not figures to compare: what a run says about itself, and counts of counts.
+_LEFT_OUT = ("notes", "checks", "histogram", "distribution", "by_kind", "messages_by_kind")
+_NOT_THE_EXPERIMENT = ("seed", "folder")  # where the file was does not change what was run
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a comparison needs of a run; `metrics` are its numbers by name with dots."""
+
+    path: Path
+    experiment: Mapping[str, Any]
+    verdict: str
+    metrics: Mapping[str, float]
+
+    @property
+    def seed(self) -> int:
+        """The seed, which is what runs of a group differ in."""
+        return int(self.experiment.get("seed", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs of one experiment; `settings` are what sets it apart from the other groups."""
+
+    name: str
+    settings: Mapping[str, Any]
+    runs: tuple[Run, ...]
+
+    @property
+    def label(self) -> str:
+        """The experiment's name and what sets it apart."""
+        return " ".join([self.name, *(f"{key}={value}" for key, value in self.settings.items())])
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure of a group, and how it differs from that of the first; bounds may be missing."""
+
+    count: int
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    difference_percent: float | None = None
+    difference_low_percent: float | None = None
+    difference_high_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All groups, a row of cells for each figure, and what to know about them."""
+
+    groups: tuple[Group, ...]
+    rows: Mapping[str, tuple[Cell, ...]]
+    notes: tuple[str, ...]
+
+
+def compare(paths: Iterable[Path]) -> Comparison:
+    """Compare runs; a path is a run directory or the folder of a sweep."""
+    found = {run.resolve(): run for path in paths for run in find_runs(path)}
+    runs = [read_run(run) for run in found]
+    groups = group_runs(runs)
+    return Comparison(tuple(groups), compare_groups(groups), tuple(_notes(groups)))
+
+
+def find_runs(path: Path) -> list[Path]:
+    """The run directories that a path stands for."""
+    if (path / "run.json").is_file():
+        return [path]
+    if (path / "sweep.json").is_file():
+        runs = sorted(p.parent for p in path.glob("runs/*/run.json") if _is_complete(p.parent))
+        if runs:
+            return runs
+        raise NotARunError(f"{path}: expected a sweep with complete runs, found none in runs/")
+    what = "no such folder" if not path.exists() else "neither run.json nor sweep.json in it"
+    raise NotARunError(
+        f"{path}: expected a run directory or the folder of a sweep, found {what}; "
+        "name one, as in results/<name>/latest"
+    )
+
+
+def _is_complete(run: Path) -> bool:
+    return not run.name.endswith(".partial")
+
+
+def read_run(path: Path) -> Run:
+    """What a run directory says of its experiment, its verdict and its figures."""
+    experiment = _read(path / "run.json").get("experiment")
+    if not isinstance(experiment, dict):
+        raise NotARunError(f"{path}/run.json: expected a resolved experiment, found none")
+    verdict = str(_read(path / "verdict.json").get("verdict", "unknown"))
+    return Run(path, experiment, verdict, dict(_numbers(_read(path / "analysis/metrics.json"))))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _numbers(given: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for key, value in given.items():
+        if key in _LEFT_OUT:
+            continue
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+            yield prefix + key, value
+
+
+def group_runs(runs: Sequence[Run]) -> list[Group]:
+    """Runs by experiment, in the order in which experiments first come."""
+    by_settings: dict[str, list[Run]] = {}
+    for run in runs:
+        key = json.dumps(dict(_settings(run.experiment)), sort_keys=True, default=str)
+        by_settings.setdefault(key, []).append(run)
+    all_settings = [dict(_settings(some[0].experiment)) for some in by_settings.values()]
+    names = dict.fromkeys(name for settings in all_settings for name in settings)
+    differing = [
+        name
+        for name in names
+        if name != "name" and len({repr(settings.get(name)) for settings in all_settings}) > 1
+    ]
+    return [
+        Group(
+            str(settings.get("name", "run")),
+            {name: settings[name] for name in differing if name in settings},
+            tuple(sorted(some, key=lambda run: run.seed)),
+        )
+        for settings, some in zip(all_settings, by_settings.values(), strict=True)
+    ]
+
+
+def _settings(experiment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in experiment.items():
+        if not prefix and key in _NOT_THE_EXPERIMENT:
+            continue
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def compare_groups(groups: Sequence[Group]) -> dict[str, tuple[Cell, ...]]:
+    """A row for each figure that any run has."""
+    names = dict.fromkeys(name for group in groups for run in group.runs for name in run.metrics)
+    rows = {}
+    for name in sorted(names):
+        values = [[r.metrics[name] for r in group.runs if name in r.metrics] for group in groups]
+        rows[name] = (_cell(values[0]), *(_cell(some, values[0]) for some in values[1:]))
+    return rows
+
+
+def _cell(values: Sequence[float], reference: Sequence[float] = ()) -> Cell:
+    if not values:
+        return Cell(0)
+    mean, low, high = mean_interval(values)
+    if not reference:
+        return Cell(len(values), mean, low, high)
+    return Cell(len(values), mean, low, high, *_difference_percent(reference, values))
+
+
+def _difference_percent(
+    reference: Sequence[float], values: Sequence[float]
+) -> tuple[float | None, float | None, float | None]:
+    size = abs(fmean(reference))
+    if size == 0:
+        return None, None, None  # nothing is so many percent of nothing
+    difference, low, high = welch_interval(reference, values)
+    percent = [None if bound is None else 100 * bound / size for bound in (difference, low, high)]
+    return percent[0], percent[1], percent[2]
+
+
+def welch_interval(
+    reference: Sequence[float], values: Sequence[float]
+) -> tuple[float, float | None, float | None]:
+    """How much the second mean is above the first, with its interval if both have two values."""
+    difference = fmean(values) - fmean(reference)
+    if min(len(reference), len(values)) < 2:
+        return difference, None, None
+    shares = [variance(some) / len(some) for some in (reference, values)]
+    if sum(shares) == 0:
+        return difference, difference, difference
+    parts = [s**2 / (len(some) - 1) for s, some in zip(shares, (reference, values), strict=True)]
+    freedom = sum(shares) ** 2 / sum(parts)
+    half = float(student_t.ppf((1 + _CONFIDENCE) / 2, freedom)) * sqrt(sum(shares))
+    return difference, difference - half, difference + half
+
+
+def _notes(groups: Sequence[Group]) -> Iterator[str]:
+    if len(groups) == 1:
+        yield "all runs are of one experiment, so there is nothing to compare them with"
+    for group in groups:
+        if len(group.runs) == 1:
+            yield f"{group.label}: one run, so there is no interval; run it with more seeds"
+        for seed, times in Counter(run.seed for run in group.runs).items():
+            if times > 1:
+                yield f"{group.label}: seed {seed} is there {times} times, as if independent"
+        bare = [run for run in group.runs if not run.metrics]
+        if bare:
+            yield f"{bare[0].path}: no figures ({len(bare)} of {len(group.runs)}); tdo analyze it"
+        doubtful = Counter(run.verdict for run in group.runs if run.verdict != "valid")
+        for verdict, count in doubtful.items():
+            yield f"{group.label}: {count} of {len(group.runs)} runs have the verdict {verdict}"

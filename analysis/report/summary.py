@@ -1,0 +1,242 @@
+"""The words and numbers of a report: what was run, the verdict, every figure with its meaning."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from analysis.report.explanations import Explanation, explain, read_groups
+from analysis.report.reported_run import ReportedRun
+
+Row = dict[str, Any]
+
+_MOST_HEADLINES = 6
+_NOTES = "notes"
+
+
+class _Headline(NamedTuple):
+    """A figure for the top of the page; `details` are other parts that go with it."""
+
+    name: str
+    label: str
+    details: tuple[tuple[str, str], ...] = ()
+    of: str = ""
+
+
+_HEADLINES = (
+    _Headline("delivery.delivered", "Delivered", (("delivery.duplicates", "twice"),),
+              of="delivery.expected"),
+    _Headline("link_stress.mean", "Link stress, mean", (("link_stress.max", "max"),)),
+    _Headline("rdp.mean", "RDP, mean",
+              (("rdp.p50", "p50"), ("rdp.p90", "p90"), ("rdp.max", "max"))),
+    _Headline("false_positives", "False positives"),
+    _Headline("routing_efficiency", "Routing cost / OPT", (("routing_cost", "cost in s"),)),
+    _Headline("control_efficiency", "Messages per delivery", (("messages.sent", "sent"),)),
+    _Headline("stress_ratio", "Stress ratio, all to all", (("stress_ratio_pairs", "of pairs"),)),
+    _Headline("discovered_links", "Links discovered",
+              (("discovered_links_of_all", "of all links"),)),
+    _Headline("inferences", "Routes inferred", (("inferences_count", "routes"),)),
+    _Headline("overlay_links", "Overlay links", (("degree.mean", "mean degree"),)),
+    _Headline("peers", "Peers"),
+)  # fmt: skip
+
+
+def title(run: ReportedRun) -> str:
+    """The name of the run's experiment."""
+    return str(run.experiment.get("name") or run.path.resolve().name)
+
+
+def subtitle(run: ReportedRun) -> str:
+    """What was run, in one line."""
+    experiment, parts = run.experiment, []
+    if "backend" in experiment:
+        parts.append(f"{experiment['backend']}, seed {experiment.get('seed')}")
+    if "duration_s" in experiment:
+        parts.append(f"{experiment['duration_s']:g} s")
+    if run.underlay is not None:
+        kind = run.underlay.source.get("generator") or "network"
+        sizes = f"{len(run.underlay.routers):,} routers and {len(run.underlay.hosts):,} hosts"
+        parts.append(f"{kind} of {sizes}")
+    layers = (experiment.get(layer) or {} for layer in ("overlay", "routing", "workload"))
+    parts += [_kind_words(layer) for layer in layers if layer.get("kind")]
+    return " · ".join(parts)
+
+
+def _kind_words(layer: Mapping[str, Any]) -> str:
+    variety = layer.get("heuristic") or layer.get("strategy")
+    return f"{layer['kind']} ({variety})" if variety else str(layer["kind"])
+
+
+def verdict(run: ReportedRun) -> Row:
+    """The verdict with its reasons and the figures behind it."""
+    found = str(run.verdict.get("verdict") or "unknown")
+    reasons = run.verdict.get("reasons") or []
+    words = {
+        "valid": "Nothing was found that speaks against these figures.",
+        "unknown": "The run did not come to its end, so nobody has judged it."
+        if run.is_partial
+        else "The run has no verdict.json.",
+    }
+    return {
+        "verdict": found,
+        "title": "No verdict" if found == "unknown" else found.capitalize(),
+        "reasons": [str(reason) for reason in reasons],
+        "words": words.get(found, "No reason was given."),
+        "figures": [
+            [name.replace("_", " "), value]
+            for name, value in _leaves("", _figures(run))
+            if value is not None
+        ],
+    }
+
+
+def _figures(run: ReportedRun) -> Mapping[str, Any]:
+    found = run.verdict.get("figures")
+    return found if isinstance(found, dict) else {}
+
+
+def headlines(metrics: Mapping[str, Any]) -> list[Row]:
+    """The figures for the top of the page: the first few that the run has."""
+    found = []
+    for name, label, details, of in _HEADLINES:
+        value = part_of(metrics, name)
+        if value is None:
+            continue
+        whole = part_of(metrics, of) if of else None
+        parts = ((words, part_of(metrics, part)) for part, words in details)
+        found.append(
+            {
+                "name": name,
+                "label": label,
+                "explain": explain(name.partition(".")[0]).explain,
+                "value": value,
+                "suffix": f" of {whole:,}" if whole is not None else "",
+                "detail": " · ".join(f"{w} {read(part)}" for w, part in parts if part is not None),
+            }
+        )
+    return found[:_MOST_HEADLINES]
+
+
+def part_of(metrics: Mapping[str, Any], name: str) -> Any:
+    """A figure by its name with dots, or none."""
+    value: Any = metrics
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def read(value: Any) -> str:
+    """A number as people read it."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.4g}" if abs(value) < 1_000 else f"{value:,.0f}"
+    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+
+
+def metric_groups(metrics: Mapping[str, Any]) -> list[Row]:
+    """Every figure of `metrics.json`, in groups; what no group knows comes last."""
+    notes = metrics.get(_NOTES) or {}
+    groups, left = [], {name: value for name, value in metrics.items() if name != _NOTES}
+    for group in read_groups():
+        if group.of:
+            parts = left.pop(group.of, None) or {}
+            words = {name: group.metrics.get(name) or explain(name) for name in parts}
+            rows = [_row(f"{group.of}.{n}", words[n], part, notes) for n, part in parts.items()]
+        else:
+            known = [name for name in group.metrics if name in left]
+            rows = [_row(name, group.metrics[name], left.pop(name), notes) for name in known]
+        groups.append({"title": group.title, "side": group.side, "rows": rows})
+    rows = [_row(name, explain(name), value, notes) for name, value in sorted(left.items())]
+    groups.append({"title": "Others", "side": "right", "rows": rows})
+    return [group for group in groups if group["rows"]]
+
+
+def _row(name: str, words: Explanation, value: Any, notes: Mapping[str, str]) -> Row:
+    return {"name": name, **words._asdict(), "value": value, "note": notes.get(name, "")}
+
+
+def flat_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
+    """Every single number of `metrics.json` with its note, for a file."""
+    notes = metrics.get(_NOTES) or {}
+    figures = {name: value for name, value in metrics.items() if name != _NOTES}
+    return [(name, value, notes.get(name, "")) for name, value in _leaves("", figures)]
+
+
+def _leaves(prefix: str, given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in given.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(f"{prefix}{key}.", value)
+        elif isinstance(value, list) and any(isinstance(part, Mapping) for part in value):
+            parts = {str(number): part for number, part in enumerate(value, start=1)}
+            yield from _leaves(f"{prefix}{key}.", parts)
+        elif isinstance(value, list):
+            yield prefix + key, ", ".join(map(str, value))
+        else:
+            yield prefix + key, value
+
+
+def facts(run: ReportedRun) -> list[tuple[str, str, bool]]:
+    """What was run and with what: a name, words, and whether they are code."""
+    document, experiment = run.run, run.experiment
+    rows = [
+        ("Experiment", str(experiment.get("name") or ""), False),
+        ("Backend", str(experiment.get("backend") or ""), False),
+        ("Seed", str(experiment.get("seed", "")), False),
+        ("Command", " ".join(map(str, document.get("command") or [])), True),
+        ("Directory", str(run.path.resolve()), True),
+        ("Commit", str(document.get("commit") or ""), True),
+        ("Phases", _phases(document.get("phases_s") or {}), False),
+    ]
+    rows += [
+        (layer.capitalize(), _settings(experiment[layer]), False)
+        for layer in ("topology", "overlay", "routing", "workload")
+        if experiment.get(layer)
+    ]
+    versions = document.get("versions") or {}
+    rows += [
+        ("Faults", _faults(experiment.get("fault") or []), False),
+        ("Python, kernel", _joined(document.get("python"), document.get("kernel")), False),
+        ("Versions", ", ".join(f"{name} {number}" for name, number in versions.items()), False),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _phases(phases_s: Mapping[str, float]) -> str:
+    total = f", together {sum(phases_s.values()):.4g} s" if len(phases_s) > 1 else ""
+    return ", ".join(f"{name} {took_s:.4g} s" for name, took_s in phases_s.items()) + total
+
+
+def _settings(layer: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in layer.items() if value != "")
+
+
+def _faults(faults: list[Mapping[str, Any]]) -> str:
+    return ", ".join(
+        f"{fault.get('at_s')} s {fault.get('action')} {fault.get('target', '')}" for fault in faults
+    )
+
+
+def _joined(*words: Any) -> str:
+    return ", ".join(str(word) for word in words if word)
+
+
+def missing(run: ReportedRun) -> list[dict[str, str]]:
+    """What a reader should know before reading on: what is not there, and why."""
+    return [{"what": what, "why": why} for what, why in _missing(run)]
+
+
+def _missing(run: ReportedRun) -> Iterator[tuple[str, str]]:
+    if run.is_partial:
+        yield "The run is not complete", "it ended before its time; this is as much as there is"
+    if not run.run:
+        yield "run.json", "not there or not readable, so it is not known what was run"
+    if run.underlay is None:
+        yield "underlay.json", "not there, so there is no map and nothing to compare delays with"
+    notes: Mapping[str, str] = run.metrics.get(_NOTES) or {}
+    if not run.metrics:
+        yield "Figures", "the run has not been analysed; tdo analyze does that"
+    elif run.table("link_loads", ("link",)) is None:
+        yield (
+            "Tables",
+            "packets were not analysed, so traffic and stress are not shown; tdo analyze does",
+        )
+    for name, note in notes.items():
+        if name not in run.metrics:
+            yield explain(name).label, note

@@ -1,0 +1,147 @@
+"""`tdo analyze`: tables and metrics of runs, or of anyone's captures, by Spark."""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents.codec import kind_names
+from agents.kinds import LAYERS, find_protocol
+from testbed.errors import UsageError
+from testbed.run import hand_over
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SHOWN = {
+    "packets.total": "packets on all links",
+    "messages.copies": "messages sent",
+    "events.published": "events published",
+    "delivery.expected": "deliveries expected",
+    "delivery.delivered": "deliveries made",
+    "link_stress.mean": "link stress, mean",
+    "link_stress.max": "link stress, maximum",
+    "rdp.mean": "relative delay penalty, mean",
+    "rdp.p90": "relative delay penalty, 90th percentile",
+    "false_positives": "false positives per delivery",
+    "routing_cost": "routing cost, seconds",
+    "routing_efficiency": "routing cost, of the optimum",
+    "control_efficiency": "messages per matching event",
+    "discovered_links": "links discovered, of those between peers",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add `analyze` to the commands."""
+    parser = commands.add_parser("analyze", help="tables and metrics of runs or captures, by Spark")
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="run directories; or captures"
+    )
+    parser.add_argument("--master", default="local[*]", help="a Spark master; default: local[*]")
+    parser.add_argument("--again", action="store_true", help="make tables anew that are there")
+    parser.add_argument("--out", type=Path, help="where what captures give goes; default: by them")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from analysis.run_files import is_run, open_run
+
+    runs = [path for path in options.runs if is_run(path)]
+    if runs and len(runs) < len(options.runs):
+        other = next(path for path in options.runs if path not in runs)
+        raise UsageError(f"{other}: expected a run directory like {runs[0]}, found none")
+    for path in options.runs:
+        if not path.exists() and not any(sign in str(path) for sign in "*?["):
+            raise UsageError(f"{path}: expected a run directory or captures, found nothing there")
+    is_brief = bool(runs) and all(open_run(run).is_small for run in runs)
+    with _session(options.master, is_brief) as spark:
+        found = (
+            {str(run): _analyze(spark, run, options.again) for run in runs}
+            if runs
+            else {str(options.runs[0]): _analyze_captures(spark, options)}
+        )
+    if options.json:
+        whole = next(iter(found.values())) if len(found) == 1 else {"runs": found}
+        print(json.dumps(whole, sort_keys=True))
+    return 0
+
+
+def analyze_fresh(run: Path) -> Mapping[str, Any]:
+    """The metrics of a run that has just ended."""
+    from analysis.run_files import open_run
+
+    with _session("local[*]", open_run(run).is_small) as spark:
+        return _analyze(spark, run, again=False)
+
+
+def message_kinds() -> dict[int, str]:
+    """The names of all kinds of messages, by the number in the header."""
+    import agents.agent  # noqa: F401  (whose messages every agent has)
+
+    for section, kinds in LAYERS.items():
+        for kind in kinds:
+            find_protocol(section, kind)  # which registers its messages
+    return kind_names()
+
+
+@contextmanager
+def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
+    """A Spark session, whose workers have what they need from us if they are elsewhere."""
+    from analysis.spark import open_session
+    from analysis.spark_tasks import shipped_packages
+
+    start = time.perf_counter()
+    with open_session(master, "tdo analyze", is_brief=is_brief) as spark:
+        _say(f"Spark with master {master} in {time.perf_counter() - start:.1f} s")
+        if master.startswith("local"):
+            yield spark
+            return
+        with shipped_packages(spark, ("analysis", "topologies"), "tdo-testbed"):
+            yield spark
+
+
+def _analyze(spark: "SparkSession", run: Path, again: bool) -> Mapping[str, Any]:
+    from analysis.analyze import analyze_run
+
+    print(f"{run}:", flush=True)
+    start = time.perf_counter()
+    metrics = analyze_run(spark, run, message_kinds(), again, _say)
+    hand_over([run / "analysis"])
+    _print_summary(metrics, time.perf_counter() - start)
+    return metrics
+
+
+def _analyze_captures(spark: "SparkSession", options: argparse.Namespace) -> Mapping[str, Any]:
+    from analysis.analyze import analyze_captures
+
+    first: Path = options.runs[0]
+    out = options.out or (first if first.is_dir() else first.parent) / "analysis"
+    start = time.perf_counter()
+    metrics = analyze_captures(spark, options.runs, out, options.again)
+    hand_over([out])
+    _print_summary(metrics, time.perf_counter() - start)
+    print(f"  tables in {out / 'tables'}")
+    return metrics
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
+    for name, title in _SHOWN.items():
+        value: Any = metrics
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is not None:
+            print(f"  {title:42} {value:.6g}")
+    for name, check in metrics.get("checks", {}).items():
+        state = "holds" if check["ok"] else "FAILS"
+        print(f"  check {name:36} {state}: {check['found']} of {check['expected']}")
+    for name, note in sorted(metrics.get("notes", {}).items()):
+        print(f"  {name}: {note}")
+    print(f"  analysed in {seconds:.1f} s")

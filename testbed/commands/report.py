@@ -1,0 +1,38 @@
+"""`tdo report`: a run as one HTML file, with figures for print beside it."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import UsageError
+from testbed.run import hand_over
+
+
+def add_parser(commands: Any) -> None:
+    """Add `report` to the commands."""
+    parser = commands.add_parser("report", help="write a run's report.html and figures")
+    parser.add_argument("directory", type=Path, help="a run directory, complete or not")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.set_defaults(run=_report)
+
+
+def report_run(run: Path) -> Path:
+    """Write the report of a run; returns where it is."""
+    from analysis.errors import NotARunError
+    from analysis.report import write_report
+
+    try:
+        return write_report(run)
+    except NotARunError as error:
+        raise UsageError(str(error)) from error
+    finally:
+        hand_over([run / "analysis"])
+
+
+def _report(options: argparse.Namespace) -> int:
+    report = report_run(options.directory)
+    print(report)
+    if options.json:
+        print(json.dumps({"report": str(report), "figures": str(report.parent / "figures")}))
+    return 0

@@ -1,0 +1,374 @@
+"""The report as its reader sees it: in a real browser, with pointer, keys and downloads."""
+
+import csv
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+
+from analysis.report import write_report
+from tests.overlay_runs import random_overlay
+from tests.report_runs import experiment, write_documents, write_run
+from topologies.hosts import attach_hosts, make_anonymous
+from topologies.underlay import Underlay
+from topologies.waxman import generate_waxman
+
+MARKS = ".stage canvas:nth-of-type(2)"
+
+
+def small_underlay() -> Underlay:
+    return make_anonymous(attach_hosts(generate_waxman(20, seed=1), 12, 1), 0.1, 1)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with everything that a report can show."""
+    path = write_run(tmp_path_factory.mktemp("report") / "run", small_underlay())
+    write_report(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def metrics(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "analysis" / "metrics.json").read_text())
+    return found
+
+
+class Page:
+    """A report in the browser."""
+
+    def __init__(self, browser: WebDriver) -> None:
+        self.browser = browser
+
+    def open(self, run: Path, width: int = 1440, height: int = 900) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.browser.get((run / "analysis" / "report.html").as_uri())
+        self.settle()
+
+    def script(self, text: str, *arguments: Any) -> Any:
+        return self.browser.execute_script(text, *arguments)
+
+    def settle(self) -> None:
+        """Wait until what was asked for is drawn."""
+        self.browser.execute_async_script(
+            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
+        )
+
+    def find(self, css: str) -> WebElement:
+        return self.browser.find_element("css selector", css)
+
+    def find_all(self, css: str) -> list[WebElement]:
+        return self.browser.find_elements("css selector", css)
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.script("return report.map.state()")
+        return found
+
+    def picture(self) -> str:
+        """The map as it is drawn, without marks."""
+        self.settle()
+        return str(self.script("return report.map.base.toDataURL()"))
+
+    def click(self, css: str) -> None:
+        self.script("arguments[0].click()", self.find(css))
+        self.settle()
+
+    def choose(self, what: str, value: str) -> None:
+        """Choose from a list of the map."""
+        self.script(
+            """const [what, value] = arguments;
+            const node = document.querySelector(`[data-choose=${what}]`);
+            node.value = value;
+            node.dispatchEvent(new Event('change'));""",
+            what,
+            value,
+        )
+
+    def point_at(self, x: float, y: float) -> None:
+        """Move the pointer to a place of the map."""
+        self.script("document.querySelector('.stage').scrollIntoView({block: 'center'})")
+        stage = self.find(MARKS)
+        dx, dy = x - stage.size["width"] / 2, y - stage.size["height"] / 2
+        ActionChains(self.browser, duration=20).move_to_element_with_offset(
+            stage, round(dx), round(dy)
+        ).perform()
+
+    def place_of(self, link: str, share: float = 0.5) -> tuple[float, float]:
+        """A place on the drawing of a link."""
+        x, y = self.script(
+            """const [link, share] = arguments, {map} = report, {nodes, links} = map;
+            const at = (name) => nodes.name.indexOf(name);
+            const [a, b] = link.split('-').map(at);
+            return map.toScreen(nodes.x[a] + share * (nodes.x[b] - nodes.x[a]),
+                                nodes.y[a] + share * (nodes.y[b] - nodes.y[a]));""",
+            link,
+            share,
+        )
+        return x, y
+
+    def tip(self) -> str:
+        return str(self.script("return document.getElementById('tip').innerText"))
+
+
+@pytest.fixture
+def page(browser: WebDriver) -> Iterator[Page]:
+    """A browser that must not have complained, nor asked the network for anything, at the end."""
+    browser.get_log("browser")
+    browser.get_log("performance")
+    yield Page(browser)
+    assert browser.get_log("browser") == []
+    messages = (json.loads(row["message"])["message"] for row in browser.get_log("performance"))
+    asked = (
+        m["params"]["request"]["url"]
+        for m in messages
+        if m["method"] == "Network.requestWillBeSent"
+    )
+    assert [url for url in asked if not re.match(r"file:|data:|blob:", url)] == []
+
+
+def leaves(given: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in given.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def test_every_number_is_that_of_the_metrics(
+    page: Page, run: Path, metrics: dict[str, Any]
+) -> None:
+    page.open(run)
+    rows = page.script(
+        """return [...document.querySelectorAll('#metrics [data-metric]')].map(
+            (node) => [node.dataset.metric, node.getAttribute('value'), node.textContent])"""
+    )
+    shown = {name: (exact, words) for name, exact, words in rows}
+    expected = dict(leaves({k: v for k, v in metrics.items() if k != "notes"}))
+    numbers = {name: value for name, value in expected.items() if value is not None}
+    assert shown.keys() == numbers.keys()
+    for name, value in numbers.items():
+        exact, words = shown[name]
+        assert json.loads(exact) == value, name
+        if not isinstance(value, bool):
+            assert float(words.replace(",", "")) == pytest.approx(value, rel=5e-4), name
+    missing = page.script(
+        "return [...document.querySelectorAll('#metrics [data-null]')].map((n) => n.dataset.null)"
+    )
+    assert missing == [name for name, value in expected.items() if value is None]
+    assert metrics["notes"]["control_efficiency"] in page.find("#metrics").text
+    tile = page.find("#headlines [data-metric='rdp.mean']")
+    assert float(str(tile.get_attribute("value"))) == metrics["rdp"]["mean"]
+
+
+def test_a_name_explains_itself_to_pointer_and_keyboard(page: Page, run: Path) -> None:
+    page.open(run)
+    name = page.find("[data-row=false_positives] .term")
+    page.script("arguments[0].scrollIntoView({block: 'center'})", name)
+    ActionChains(page.browser, duration=20).move_to_element(name).perform()
+    assert "no matching subscription" in page.tip()
+    page.script("arguments[0].focus()", page.find("[data-row=link_stress] .term"))
+    assert "Copies of one event" in page.tip()
+
+
+def test_verdict_and_setup_are_told(page: Page, tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", small_underlay(), events=5, verdict="degraded")
+    write_report(path)
+    page.open(path)
+    verdict = page.find("[data-verdict=degraded]").text
+    assert "Degraded" in verdict
+    assert "expected below 90 %, found 97 %" in verdict
+    setup = page.find("#setup").text
+    assert 'experiments/<hand-made> & "quoted".toml' in setup
+    assert "stage 0.41 s, run 30.2 s" in setup
+    assert "0123456789abcdef" in setup
+
+
+@pytest.mark.parametrize("name", ["Overlay", "Routing tree", "Hosts", "Names"])
+def test_a_switch_changes_the_drawing_and_changes_it_back(page: Page, run: Path, name: str) -> None:
+    page.open(run)
+    before = page.picture()
+    page.click(f"[data-switch='{name}']")
+    assert page.picture() != before
+    page.click(f"[data-switch='{name}']")
+    assert page.picture() == before
+
+
+def test_the_keyboard_works_switches_and_map(page: Page, run: Path) -> None:
+    page.open(run)
+    before = page.picture()
+    page.find("[data-switch=Overlay]").send_keys(Keys.SPACE)
+    assert page.state()["layers"]["overlay"]
+    assert page.picture() != before
+    stage = page.find(MARKS)
+    stage.send_keys("+")
+    page.settle()
+    zoomed = page.state()
+    assert zoomed["zoom"] == pytest.approx(1.5)
+    stage.send_keys(Keys.ARROW_LEFT)
+    page.settle()
+    assert page.state()["centre"][0] < zoomed["centre"][0]
+    stage.send_keys("0")
+    page.settle()
+    assert page.state()["zoom"] == 1
+
+
+def test_versions_of_the_tree_and_measures_can_be_chosen(page: Page, run: Path) -> None:
+    page.open(run)
+    assert page.state()["tree"] == 2
+    before = page.picture()
+    page.choose("tree", "0")
+    assert page.picture() != before
+    assert page.state()["tree"] == 1
+    before = page.picture()
+    page.choose("measure", "bytes")
+    assert page.picture() != before
+    assert page.find(".worst th.num").text == "bytes"
+
+
+def test_pointing_shows_the_right_link(page: Page, run: Path) -> None:
+    page.open(run)
+    page.click("[data-switch='Routing tree']")
+    worst = page.script("return Number(document.querySelector('tr[data-link]').dataset.link)")
+    name = page.script(
+        """const {nodes, links} = report.data;
+        return `${nodes.name[links.a[arguments[0]]]}-${nodes.name[links.b[arguments[0]]]}`""",
+        worst,
+    )
+    page.point_at(*page.place_of(name))
+    assert page.state()["hovered"] == name
+    assert all(end in page.tip() for end in name.split("-"))
+    assert "highest link stress" in page.tip()
+    host = name.split("-")[0]
+    page.point_at(*page.place_of(name, 0.0))
+    assert page.state()["hovered"] == host
+    assert small_underlay().address[host] in page.tip()
+
+
+def test_wheel_and_drag_move_the_map(page: Page, run: Path) -> None:
+    page.open(run)
+    page.point_at(300, 200)
+    box = page.script("return arguments[0].getBoundingClientRect().toJSON()", page.find(MARKS))
+    wheel = {"x": box["x"] + 300, "y": box["y"] + 200, "deltaX": 0, "deltaY": -120}
+    page.browser.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseWheel", **wheel})
+    page.settle()
+    zoomed = page.state()
+    assert zoomed["zoom"] > 1.2
+    ActionChains(page.browser, duration=20).click_and_hold().move_by_offset(
+        60, 0
+    ).release().perform()
+    page.settle()
+    assert page.state()["centre"][0] < zoomed["centre"][0]
+    assert page.state()["zoom"] == zoomed["zoom"]
+
+
+def test_a_row_of_the_table_marks_its_link_on_the_map(page: Page, run: Path) -> None:
+    page.open(run)
+    marks = page.script("return report.map.top.toDataURL()")
+    page.click("tr[data-link] button")
+    link = page.find("tr[data-link] button").text
+    assert set(str(page.state()["selected"]).split("-")) == set(link.split(" → "))
+    assert page.script("return report.map.top.toDataURL()") != marks
+    assert page.find("tr[data-link]").get_attribute("aria-selected") == "true"
+    page.click("tr[data-link] button")
+    assert page.state()["selected"] is None
+
+
+def downloaded(page: Page, folder: Path, name: str) -> list[dict[str, str]]:
+    button = page.find(f"[data-csv={name}]")
+    page.script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()  # by hand: a page may not start several downloads by itself
+    path = folder / f"{name}.csv"
+    end = time.monotonic() + 10
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    path.unlink()
+    return rows
+
+
+def as_numbers(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    number = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+    return [{k: float(v) if number.fullmatch(v) else v for k, v in row.items()} for row in rows]
+
+
+def test_downloads_are_the_data(
+    page: Page, run: Path, downloads: Path, metrics: dict[str, Any]
+) -> None:
+    page.open(run)
+    for name in ("rdp_cdf", "stress_cdf", "timeline"):
+        with (run / "analysis" / "figures" / f"{name}.csv").open(newline="") as file:
+            expected = as_numbers(list(csv.DictReader(file)))
+        found = as_numbers(downloaded(page, downloads, name))
+        assert len(found) >= 3
+        assert found == expected
+    links = downloaded(page, downloads, "links")
+    assert len(links) == 2 * len(small_underlay().links)
+    assert int(links[0]["max_stress"]) == metrics["link_stress"]["max"]
+    edges = downloaded(page, downloads, "edges")
+    assert sum(row["layer"] != "tree" for row in edges) == metrics["overlay_links"]
+    assert [row["version"] for row in edges if row["layer"] == "tree"] == ["1"] * 11 + ["2"] * 11
+    figures = {row["metric"]: row["value"] for row in downloaded(page, downloads, "metrics")}
+    assert float(figures["rdp.mean"]) == metrics["rdp"]["mean"]
+    assert figures["control_efficiency"] == ""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720)])
+def test_nothing_is_wider_than_the_window(page: Page, run: Path, width: int, height: int) -> None:
+    page.open(run, width, height)
+    wide = page.script(
+        """const most = document.documentElement.clientWidth, root = document.documentElement;
+        const over = [...document.querySelectorAll('body *')].filter((node) => {
+          const box = node.getBoundingClientRect();
+          return box.width && box.right > most + 1 && !node.closest('.skip, pre, .scroll');
+        });
+        return [root.scrollWidth <= most, over.map((node) => node.outerHTML.slice(0, 80))]"""
+    )
+    assert wide == [True, []]
+
+
+def test_a_run_that_died_shows_what_there_is(page: Page, tmp_path: Path) -> None:
+    run = tmp_path / "simulation-s1.partial"
+    random_overlay(small_underlay(), 1).write_logs(run)
+    write_documents(run, experiment())
+    (run / "verdict.json").unlink()
+    write_report(run)
+    page.open(run)
+    words = page.find("#missing").text
+    assert "not complete" in words
+    assert "tdo analyze" in words
+    assert "No verdict" in page.find(".verdict").text
+    assert page.state()["measure"] == "overlay_links"
+    assert page.find("[data-switch='Routing tree']").get_attribute("disabled")
+    assert len(page.find_all("#distributions svg")) == 1
+
+
+def test_a_run_without_records_or_packets_still_has_a_map(page: Page, tmp_path: Path) -> None:
+    run = random_overlay(small_underlay(), 1).write(tmp_path / "run")
+    (run / "agents" / "records.parquet").unlink()
+    write_report(run)
+    page.open(run)
+    assert "run.json" in page.find("#missing").text
+    assert page.state()["measure"] is None
+    assert "nothing is known of its links" in page.find(".worst").text
+    assert page.find_all("#distributions svg") == []
+    before = page.picture()
+    page.click("[data-switch=Hosts]")
+    assert page.picture() != before
+
+
+def test_a_run_without_an_underlay_is_told_in_words(page: Page, tmp_path: Path) -> None:
+    write_documents(tmp_path / "run", experiment())
+    write_report(tmp_path / "run")
+    page.open(tmp_path / "run")
+    assert "no underlay.json" in page.find("#topology").text
+    assert page.find("h1").text == "hand-made"

@@ -1,0 +1,217 @@
+"""Runs of the simulator, analysed: against the oracle, against each other, and in bad luck."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from agents.content_settings import DEFAULTS, make_plan
+from analysis.analyze import analyze_run, measure_tables
+from analysis.run_files import open_run
+from analysis.table_schemas import SCHEMAS
+from analysis.tables import Tables, build_tables
+from testbed.delivery import account
+from tests.content_runs import KINDS, comparable, run_small
+from tests.literal_frames import rows_of
+from tests.overlay_runs import Recorder
+from topologies.underlay import Host, Link, Router, Underlay
+
+CHECKS = {
+    "copies_sent", "deliveries_have_packets", "matches_agree", "packets_belong_to_messages",
+    "routes_whole", "sent_by_kind",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of all layers in which an agent dies and another leaves for a while."""
+    faults = [
+        {"at_s": 13.05, "action": "kill-agent", "target": "h4"},
+        {"at_s": 13.55, "action": "kill-agent", "target": "h2"},
+        {"at_s": 14.05, "action": "restart-agent", "target": "h2"},
+    ]
+    return run_small(tmp_path_factory.mktemp("results"), fault=faults, duration_s=24.0)
+
+
+@pytest.fixture(scope="module")
+def metrics(run: Path, spark: SparkSession) -> dict[str, Any]:
+    return analyze_run(spark, run, KINDS)
+
+
+def records_of(run: Path) -> list[tuple[int, str, str, dict[str, Any]]]:
+    rows = pq.read_table(run / "agents" / "records.parquet").to_pylist()
+    return [(r["time_us"], r["host"], r["what"], json.loads(r["values"])) for r in rows]
+
+
+def test_every_check_holds_and_the_document_says_everything(
+    run: Path, metrics: dict[str, Any]
+) -> None:
+    assert metrics["checks"].keys() == CHECKS
+    assert all(check["ok"] and check["expected"] > 0 for check in metrics["checks"].values())
+    assert metrics == json.loads((run / "analysis" / "metrics.json").read_text())
+    assert {p.name for p in (run / "analysis" / "tables").iterdir()} == {*SCHEMAS, "tables.json"}
+    for name in ("link_stress", "rdp", "false_positives", "routing_cost", "control_efficiency"):
+        assert metrics[name], name
+    assert metrics["routing_efficiency"] >= 1
+    assert metrics["overlay_rdp"] != metrics["rdp"]
+
+
+def test_deliveries_are_those_that_the_oracle_accounts_for(
+    run: Path, metrics: dict[str, Any]
+) -> None:
+    document = json.loads((run / "run.json").read_text())["experiment"]
+    settings = {**DEFAULTS, **document["workload"]}
+    hosts = [f"h{number}" for number in range(1, 7)]
+    plan = make_plan("zipf", settings, document["seed"], len(hosts))
+    ends = [(13_050_000, "h4"), (13_550_000, "h2")]
+    truth = account(
+        plan.workload, hosts, records_of(run), ends, int(document["duration_s"] * 1e6), 2_000_000
+    )
+    twice = truth.steady.duplicates, truth.unsteady.duplicates
+    assert metrics["delivery"] == {
+        "expected": truth.steady.expected,
+        "delivered": truth.steady.delivered,
+        "unsteady_expected": truth.unsteady.expected,
+        "unsteady_delivered": truth.unsteady.delivered,
+        "duplicates": sum(len(events) for some in twice for events in some.values()),
+        "unasked": len(truth.unasked),
+    }
+    assert truth.steady.expected > 20 and truth.unsteady.expected > 0
+
+
+def test_figures_follow_from_records_and_packets(run: Path, metrics: dict[str, Any]) -> None:
+    said = [(host, what, values) for _, host, what, values in records_of(run)]
+    received = [values for _, what, values in said if what == "event_received"]
+    publisher = {v["event_id"]: h for h, what, v in said if what == "event_published"}
+    to_others = {
+        (host, values["event_id"])
+        for host, what, values in said
+        if what == "delivered" and publisher[values["event_id"]] != host
+    }
+    assert metrics["events"]["published"] == len(publisher)
+    assert metrics["events"]["delivered"] == metrics["rdp"]["count"] == len(to_others)
+    in_vain = sum(not values["is_match"] for values in received)
+    assert metrics["false_positives"] == in_vain / len(to_others)
+    packets = pq.read_table(run / "packets" / "packets.parquet").to_pylist()
+    copies: dict[tuple[int, str, str], int] = {}
+    for packet in packets:
+        if packet["event_id"]:
+            key = packet["event_id"], packet["link"], packet["direction"]
+            copies[key] = copies.get(key, 0) + 1
+    assert metrics["link_stress"]["mean"] == sum(copies.values()) / len(copies)
+    assert metrics["link_stress"]["max"] == max(copies.values())
+    assert metrics["packets"]["total"] == len(packets)
+
+
+def test_recorded_delays_are_those_of_the_paths(run: Path, spark: SparkSession) -> None:
+    """In the simulator nothing is late: what did not wait for a repair took its path's delay."""
+    folder = run / "analysis" / "tables"
+    deliveries = rows_of(spark.read.parquet(str(folder / "deliveries")))
+    others = [row for row in deliveries if not row["is_own"] and row["path_us"] is not None]
+    on_time = [row for row in others if row["delay_us"] == row["path_us"]]
+    assert len(on_time) > 0.7 * len(others) > 10
+    assert all(row["delay_us"] >= row["path_us"] >= row["unicast_us"] > 0 for row in others)
+    loads = rows_of(spark.read.parquet(str(folder / "routing_load")))
+    cost_us = sum(row["load"] * row["delay_us"] for row in loads)
+    assert cost_us == sum(row["path_us"] for row in others if row["copy"] == 1)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_no_figure_depends_on_the_number_of_partitions(
+    run: Path, metrics: dict[str, Any], spark: SparkSession, parts: int
+) -> None:
+    files = open_run(run, KINDS)
+    tables = build_tables(spark, files)
+    spread = {name: frame.repartition(parts) for name, frame in tables.frames.items()}
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", str(parts))
+    try:
+        found, _ = measure_tables(spark, files, Tables(tables.folder, spread, tables.notes))
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    assert comparable(found) == comparable({name: metrics[name] for name in found})
+
+
+def test_tables_are_made_once_and_anew_when_asked_or_out_of_date(
+    run: Path, metrics: dict[str, Any], spark: SparkSession
+) -> None:
+    said: list[str] = []
+    made = (run / "analysis" / "tables").stat().st_ino
+    assert analyze_run(spark, run, KINDS, say=said.append) == metrics
+    assert "tables are there already" in said
+    assert (run / "analysis" / "tables").stat().st_ino == made
+    (run / "run.json").touch()
+    said.clear()
+    assert analyze_run(spark, run, KINDS, say=said.append) == metrics
+    assert "tables are there already" not in said
+    assert (run / "analysis" / "tables").stat().st_ino != made
+
+
+def test_a_run_without_events_keeps_the_rdp_of_its_overlay(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """And without packets, nothing is said about those."""
+    run = run_small(tmp_path, workload=None, routing=None, capture="none", duration_s=15.0)
+    found = analyze_run(spark, run, KINDS)
+    assert found["rdp"] == found["overlay_rdp"] and found["rdp"]["mean"] >= 1
+    assert "overlay" in found["notes"]["rdp"]
+    nulls = ("link_stress", "messages", "packets", "delivery", "control_efficiency")
+    assert [found[name] for name in nulls] == [None] * 5
+    assert 'capture = "none"' in found["notes"]["link_stress"]
+    assert found["notes"]["delivery"] == "no event was published"
+    assert found["checks"]["matches_agree"] == {"ok": True, "expected": 0, "found": 0}
+
+
+def test_two_hosts_and_one_event(tmp_path: Path, spark: SparkSession) -> None:
+    topology = {"kind": "waxman", "routers": 3, "hosts": 2}
+    workload = {"kind": "content-uniform", "events": 1, "match": 1.0, "start_s": 10.0}
+    run = run_small(tmp_path, topology=topology, workload=workload, duration_s=15.0)
+    found = analyze_run(spark, run, KINDS)
+    assert found["events"] == {"published": 1, "received": 1, "delivered": 1, "own": 1}
+    assert found["delivery"]["expected"] == found["delivery"]["delivered"] == 2
+    assert (found["rdp"]["mean"], found["routing_efficiency"], found["false_positives"]) == (
+        1,
+        1,
+        0,
+    )
+    assert found["link_stress"]["max"] == 1 and all(c["ok"] for c in found["checks"].values())
+
+
+def test_an_empty_run_of_one_host(tmp_path: Path, spark: SparkSession) -> None:
+    underlay = Underlay((Router("r1"),), (Link.symmetric("h1", "r1", 10),), (Host("h1"),))
+    run = Recorder(underlay).write(tmp_path / "run")
+    found = analyze_run(spark, run)
+    assert found["events"] == {"published": 0, "received": 0, "delivered": 0, "own": 0}
+    assert found["rdp"] is None and found["notes"]["rdp"] == "no event was published"
+    assert found["notes"]["packets"] == "there are no packets in packets/"
+    (run / "agents" / "records.parquet").unlink()
+    again = analyze_run(spark, run)
+    assert "expected agents/records.parquet" in again["notes"]["analysis"]
+
+
+def test_a_run_that_died_is_read_as_far_as_it_went(
+    run: Path, metrics: dict[str, Any], tmp_path: Path, spark: SparkSession
+) -> None:
+    """Half of the records in a log, a packet log without its end, and no verdict."""
+    dead = tmp_path / "dead.partial"
+    (dead / "agents").mkdir(parents=True)
+    (dead / "packets").mkdir()
+    for name in ("run.json", "underlay.json"):
+        shutil.copy(run / name, dead)
+    whole = (run / "packets" / "packets.parquet").read_bytes()
+    (dead / "packets" / "packets.parquet").write_bytes(whole[:-100])
+    lines = [
+        json.dumps({"time_us": r[0], "host": r[1], "what": r[2], "values": r[3]})
+        for r in records_of(run)
+        if r[0] < 13_000_000
+    ]
+    (dead / "agents" / "simulation.jsonl").write_text("\n".join(lines)[:-7])
+    found = analyze_run(spark, dead, KINDS)
+    assert "the run is not complete" in found["notes"]["analysis"]
+    assert "packet log was never completed" in found["notes"]["link_stress"]
+    assert found["events"]["published"] == 10 and found["packets"] is None
+    assert 0 < found["events"]["delivered"] < metrics["events"]["delivered"]
