@@ -315,11 +315,14 @@ class Content(Protocol):
                 held.asked.append(sender)
             else:
                 onward.append(held)
-        asks = [_wish(sender, offer.version, wanted)] if wanted else []
+        effects: list[Effect] = [_wish(sender, offer.version, wanted)] if wanted else []
         version = self._trees.get(offer.version)
+        if onward and len(self._trees) > (version is not None):
+            self._late += onward  # the tree it came over may be one that nobody repairs
+            effects += self._wake("hand over", "handover_delay_s")
         if version is None:
-            return asks
-        return [*asks, *self._offer(version, set(version.links) - {sender}, onward)]
+            return effects
+        return [*effects, *self._offer(version, set(version.links) - {sender}, onward)]
 
     def _unheard_of(self, now_us: int, sender: PeerId, offer: Offer) -> Iterable[HeldEvent]:
         """The offered events that are not here, with all that is known of them."""

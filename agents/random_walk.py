@@ -108,7 +108,7 @@ class RandomWalk(Protocol):
         "delay_samples": 3,
         "reverse_routes": True,
         "heartbeat_us": 5_000_000,
-        "missed_heartbeats": 4,
+        "missed_heartbeats": 8,
     }
 
     @classmethod
@@ -144,6 +144,7 @@ class RandomWalk(Protocol):
         )
         self._for_route: defaultdict[PeerId, list[_Accepted | None]] = defaultdict(list)
         self._joins = 0
+        self._doubted: set[PeerId] = set()  # whose last heartbeat did not fit
 
     # What happens
 
@@ -167,9 +168,8 @@ class RandomWalk(Protocol):
         if sender in self.neighbours:
             self.neighbours[sender].heard_us = now_us
         match message:
-            case Heartbeat():
-                is_known = sender in self.neighbours
-                return [] if is_known else [Send(sender, Disconnect(is_leaving=True))]
+            case Heartbeat(is_near):
+                return self._on_heartbeat(sender, is_near)
             case Walk():
                 return self._on_walk(sender, message)
             case Join():
@@ -247,6 +247,8 @@ class RandomWalk(Protocol):
         self._forget(to)
         effects = self._drop(to, "unreachable")
         match message:
+            case Join() if to in self._given_targets:  # it may start later
+                return [*effects, Send(to, message, reliable=True)]
             case Walk():
                 return [*effects, *self._pass_on(to, message)]
             case Connect(joiner=joiner, visited=visited) if joiner != self.me:
@@ -333,7 +335,7 @@ class RandomWalk(Protocol):
         return [ProbeRoute(sender), *self._walk_once()]
 
     def _on_new_parent(self, sender: PeerId, peer: PeerId, route: Routers) -> Effects:
-        effects = self._drop_near(sender, "swapped")
+        effects = [*self._drop_near(sender, "swapped"), self._look_for_a_place()]
         if peer == self.me or not route:
             return effects
         connect = Connect(self.me, route, self._last_mile_us, (sender,))
@@ -386,10 +388,10 @@ class RandomWalk(Protocol):
         wanted = max(1, int(float(self.settings["selectivity"]) * len(near)))
         chosen = self.random.sample(onward, min(wanted, len(onward), walk.targets))
         share = walk.targets // len(chosen)
-        back_us = 2 * self._last_mile_us if walk.origin != self.me else 0
+        so_far_us = walk.path_us - 2 * self._last_mile_us if walk.origin != self.me else 0
         effects = []
         for peer in chosen:
-            path_us = max(0, walk.path_us + self.neighbours[peer].delay_us - back_us)
+            path_us = max(0, so_far_us + self.neighbours[peer].delay_us)
             onward_walk = Walk(walk.origin, walk.number, path_us, share, walk.ttl)
             effects.append(Send(peer, onward_walk, reliable=True))
         return effects
@@ -483,7 +485,22 @@ class RandomWalk(Protocol):
         effects: list[Effect] = [SetTimer("heartbeat", period_us)]
         for peer in lost:
             effects += self._drop(peer, "silent")
-        return [*effects, *(Send(peer, Heartbeat()) for peer in self.neighbours)]
+        beats = [Send(peer, Heartbeat(n.is_near)) for peer, n in self.neighbours.items()]
+        return [*effects, *beats]
+
+    def _on_heartbeat(self, sender: PeerId, is_near: bool) -> Effects:
+        """Mend a link that its ends see differently, if they still do a heartbeat later."""
+        neighbour = self.neighbours.get(sender)
+        if neighbour is not None and neighbour.is_near == is_near:
+            self._doubted.discard(sender)
+            return []
+        if sender not in self._doubted:  # what would explain it may be on its way
+            self._doubted.add(sender)
+            return []
+        self._doubted.discard(sender)
+        if is_near or neighbour is None:
+            return [Send(sender, Disconnect(is_leaving=neighbour is None))]
+        return [*self._drop_near(sender, "one-sided"), self._look_for_a_place()]
 
     def _learn(self, peer: PeerId) -> None:
         """Remember a peer for bad times, in place of a random one if there are many."""

@@ -64,7 +64,9 @@ class Disconnect:
 @message(46)
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """I am well, and you are my neighbour."""
+    """I am well, and you are my neighbour, a near one or only a distant one."""
+
+    is_near: bool
 
 
 @message(47)

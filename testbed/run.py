@@ -16,6 +16,8 @@ from testbed.simulation.run import simulate
 from testbed.stage import cast, make_underlay, plan_churn
 from topologies.underlay import Underlay
 
+_MOST_LATE_DELIVERIES = 1.25
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -98,20 +100,36 @@ def _run_in(
     return Outcome(path, verdict, tuple(reasons), figures, records)
 
 
-def judge_checks(outcome: Outcome, checks: Mapping[str, Mapping[str, Any]]) -> Outcome:
-    """The outcome of a run whose packets were checked against what agents recorded."""
+def judge_metrics(outcome: Outcome, metrics: Mapping[str, Any]) -> Outcome:
+    """The outcome of a run in the light of what its packets and records say together."""
     broken = [
         f"packets and records disagree on {name}: expected {check['expected']}, found "
         f"{check['found']}; trust no figure of this run"
-        for name, check in checks.items()
+        for name, check in metrics.get("checks", {}).items()
         if not check["ok"]
     ]
-    if not broken:
+    reasons = [*broken, *_find_late_deliveries(metrics)]
+    if not reasons:
         return outcome
-    judged = replace(outcome, verdict="invalid", reasons=(*outcome.reasons, *broken))
+    verdict = "invalid" if broken else "degraded"
+    judged = replace(outcome, verdict=verdict, reasons=(*outcome.reasons, *reasons))
     document = {"verdict": judged.verdict, "reasons": judged.reasons, "figures": judged.figures}
     write_json(outcome.path / "verdict.json", document)
     return judged
+
+
+def _find_late_deliveries(metrics: Mapping[str, Any]) -> list[str]:
+    """Whether half of the deliveries took much longer than the links on their way do."""
+    measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
+    if not measured or not intended:
+        return []
+    ratio = measured["p50"] / intended["p50"]
+    if ratio <= _MOST_LATE_DELIVERIES:
+        return []
+    return [
+        f"deliveries took {ratio:.2f} times the delays of their paths (median), expected at most "
+        f"{_MOST_LATE_DELIVERIES}; use a larger time_scale or a less busy machine"
+    ]
 
 
 @contextmanager

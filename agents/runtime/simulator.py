@@ -292,8 +292,8 @@ class Simulator:
         prober = seat.prober
         deadline_us = prober.next_deadline_us if prober is not None else None
         if prober is not None and deadline_us is not None and deadline_us < prober.wakes_at_us:
-            prober.wakes_at_us = deadline_us
-            self.call_at(deadline_us, partial(self._time_probes, seat, prober))
+            prober.wakes_at_us = max(deadline_us, self.now_us)  # while it waited for room
+            self.call_at(prober.wakes_at_us, partial(self._time_probes, seat, prober))
 
     def _time_probes(self, seat: Seat, prober: SimulatedProber, now_us: int) -> None:
         if seat.prober is prober and prober.wakes_at_us == now_us:

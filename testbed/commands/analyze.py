@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,8 @@ def _run(options: argparse.Namespace) -> int:
     for path in options.runs:
         if not path.exists() and not any(sign in str(path) for sign in "*?["):
             raise UsageError(f"{path}: expected a run directory or captures, found nothing there")
+    if not runs:
+        _check_captures(options.runs)
     is_brief = bool(runs) and all(open_run(run).is_small for run in runs)
     with _session(options.master, is_brief) as spark:
         found = (
@@ -68,6 +70,17 @@ def _run(options: argparse.Namespace) -> int:
         whole = next(iter(found.values())) if len(found) == 1 else {"runs": found}
         print(json.dumps(whole, sort_keys=True))
     return 0
+
+
+def _check_captures(places: Sequence[Path]) -> None:
+    """Raise before Spark starts if there is nothing to read."""
+    from analysis.captures.finding import find_captures
+    from analysis.errors import CaptureError
+
+    try:
+        find_captures(list(places))
+    except CaptureError as error:
+        raise UsageError(f"{error}; or give a run directory") from error
 
 
 def analyze_fresh(run: Path) -> Mapping[str, Any]:
@@ -142,6 +155,8 @@ def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
     for name, check in metrics.get("checks", {}).items():
         state = "holds" if check["ok"] else "FAILS"
         print(f"  check {name:36} {state}: {check['found']} of {check['expected']}")
+    for reason, count in metrics.get("capture_errors", {}).items():
+        print(f"  not readable: {reason}, {count} times")
     for name, note in sorted(metrics.get("notes", {}).items()):
         print(f"  {name}: {note}")
     print(f"  analysed in {seconds:.1f} s")

@@ -12,7 +12,7 @@ from testbed.commands.privileges import require_root
 from testbed.commands.report import report_run
 from testbed.commands.sweep import add_arguments, run_sweep
 from testbed.experiment import BACKENDS, Experiment, parse_change
-from testbed.run import Outcome, judge_checks, run_experiment
+from testbed.run import Outcome, judge_metrics, run_experiment
 from testbed.run_directory import load_run_experiment
 from testbed.sweep import load_sweep
 from topologies.underlay import Underlay
@@ -74,7 +74,7 @@ def _perform(
     metrics: Mapping[str, Any] = {}
     if not options.no_report:
         metrics = analyze_fresh(outcome.path)
-        outcome = judge_checks(outcome, metrics.get("checks", {}))
+        outcome = judge_metrics(outcome, metrics)
         print(f"report: {report_run(outcome.path)}")
     _print_verdict(outcome)
     if options.json:

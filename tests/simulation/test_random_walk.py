@@ -11,9 +11,10 @@ import pytest
 
 from agents.agent import Agent
 from agents.kinds import make_agent
+from agents.protocol import SetTimer
 from agents.random_walk import RandomWalk
 from agents.runtime.simulator import Simulator
-from agents.walk_messages import Connect, Join, Walk
+from agents.walk_messages import Connect, Join, NewParent, Walk
 from testbed.errors import ExperimentError
 from testbed.experiment import experiment_from_dict
 from testbed.stage import cast, make_underlay
@@ -290,3 +291,38 @@ def test_a_join_is_answered_with_an_inference() -> None:
     overlay = Overlay().run(20)
     effects = overlay.protocol("h7").on_message(0, 12345, Join())
     assert [type(effect).__name__ for effect in effects] == ["ProbeRoute"]
+
+
+def test_a_peer_sent_elsewhere_looks_later_whether_it_has_a_place() -> None:
+    peer = Overlay().run(20).protocol("h7")
+    effects = peer.on_message(0, next(iter(peer.neighbours)), NewParent(12345, (1, 2)))
+    assert "join" in [effect.name for effect in effects if isinstance(effect, SetTimer)]
+
+
+def test_a_link_that_its_ends_see_differently_is_mended() -> None:
+    overlay = Overlay(distant_links=0).run(20)
+    peer = overlay.protocol("h7")
+    lost = [address for address, _ in peer.neighbours.near()]
+    for address in lost:
+        peer.neighbours[address].route, peer.neighbours[address].is_distant = None, True
+    overlay.run(26)
+    for address in lost:
+        there = overlay.protocol(overlay.host_of[address]).neighbours.get(peer.me)
+        here = peer.neighbours.get(address)
+        assert (there is not None and there.is_near) == (here is not None and here.is_near)
+
+
+def test_targets_that_start_late_are_asked_again() -> None:
+    overlay = Overlay(hosts=12, heuristic="nearest", targets=3)
+    overlay.kill(overlay.castings["h5"].start_us / SECOND_US + 0.001, "h5")
+    overlay.simulator.start_agent(100 * SECOND_US, "h5")
+    overlay.run(200)
+    asked = [
+        c.address for c in overlay.castings.values() if overlay.castings["h5"].address in c.targets
+    ]
+    inferred = {
+        values["peer"]
+        for _, host, what, values in overlay.records
+        if host == "h5" and what == "route_inferred"
+    }
+    assert asked and set(asked) <= inferred
