@@ -5,11 +5,14 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
 from analysis.analyze import analyze_captures, analyze_run
 from tests.content_runs import KINDS, run_small
 from tests.literal_frames import rows_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_packets_and_records_agree(tmp_path: Path, spark: SparkSession) -> None:

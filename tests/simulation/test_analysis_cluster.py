@@ -10,11 +10,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from analysis.analyze import analyze_run
 from tests.content_runs import KINDS, run_small
 from tests.spark_cluster import QUICK_JAVA, standalone_cluster
+
+pytestmark = pytest.mark.slow
 
 _PATIENCE_S = 240.0
 

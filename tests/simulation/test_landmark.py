@@ -39,6 +39,8 @@ from topologies.hosts import attach_hosts, make_anonymous
 from topologies.underlay import Channel, Host, Link, Router, Underlay
 from topologies.waxman import generate_waxman
 
+pytestmark = pytest.mark.slow
+
 PEERS = 40
 UNDERLAY = attach_hosts(generate_waxman(30, seed=1), PEERS, seed=1)
 SETTINGS = {"targets": 5, "heartbeat_us": 1_000_000}

@@ -29,6 +29,8 @@ from testbed.sweep_directory import Row, SweepDirectory, name_run
 from testbed.sweep_runs import Measure, perform_here, perform_task, play_sweep, write_task
 from tests.spark_cluster import QUICK_JAVA, standalone_cluster
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
