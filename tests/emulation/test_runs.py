@@ -21,6 +21,7 @@ from agents.codec import PORT, encode
 from testbed.cli import main
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
+from testbed.emulation.run import judge
 from testbed.experiment import Experiment, Fault, TopologySettings
 from testbed.run import Outcome, run_experiment
 from testbed.stage import cast, make_underlay
@@ -137,10 +138,19 @@ def test_a_living_agent_can_be_restarted(per_process: int, tmp_path: Path) -> No
     assert len(by_h2) == 2 * 2 * 3
 
 
-def test_a_run_that_is_too_much_ends_and_says_so(tmp_path: Path) -> None:
+def test_a_run_that_is_too_much_ends(tmp_path: Path) -> None:
     overlay = {"kind": "hello", "greetings": 10_000_000, "period_us": 1}
     outcome = perform(replace(SMALL, duration_s=1.0, overlay=overlay), tmp_path)
-    assert outcome.verdict == "degraded"
+    assert len(of_kind(records(outcome.path), "agent_ended")) == 6
+
+
+def test_late_timers_and_packets_are_held_against_a_run() -> None:
+    on_time = {"links": {"forwarded": 100, "late": 0}, "processes": [{"lag": {"mean_us": 100}}]}
+    assert judge(on_time) == []
+    (reason,) = judge(on_time | {"processes": [{"lag": {"mean_us": 9_000}}]})
+    assert "9.0 ms late on average" in reason
+    (reason,) = judge(on_time | {"links": {"forwarded": 100, "late": 5}})
+    assert "5.0% of the packets left a link over 1 ms late" in reason
 
 
 def test_a_run_can_be_repeated_from_its_directory(tmp_path: Path) -> None:
