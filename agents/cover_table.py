@@ -8,9 +8,9 @@ subscription follows from the sources of those that cover it, and does not depen
     one source s of all coverers    link s alone, to which the coverers are not announced
     several sources     nobody
 
-So one table serves all links of a peer. A filter for each link, as in `agents.link_filter`, does
-the same work for each again, and merges what it can: at 1,024 peers that makes 15 % fewer
-announcements and takes a hundred times as long, hence no merging here.
+So one table serves all links of a peer. Nothing is merged: merging boxes whose union is a box, in a
+filter for each link, made 15 to 18 % fewer announcements of 1,024 subscriptions, and took 1.6 s for
+one link, where these tables take 9 s for all links of 1,024 peers.
 
 Places are bits: what a link is told is one number, and a difference is one operation.
 """

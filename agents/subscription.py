@@ -16,8 +16,6 @@ To cover is then to include, and to match is to include the bits of the point.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
-from typing import NamedTuple
 
 from agents.codec import U32
 
@@ -28,12 +26,9 @@ Range = tuple[int, int]  # lowest and highest accepted value
 
 RANGES: tuple[Range, ...] = tuple((a, b) for a in range(VALUES) for b in range(a, VALUES))
 _ANY = (0, HIGHEST)
-_ALL_BITS = (1 << VALUES) - 1
 _BITS = tuple((1 << b + 1) - (1 << a) for a, b in RANGES)
 _RANGE_NUMBER = {accepted: number for number, accepted in enumerate(RANGES)}
-_NUMBER_OF_BITS = {bits: number for number, bits in enumerate(_BITS)}
 _SHIFTS = tuple(VALUES * attribute for attribute in range(ATTRIBUTES))
-_SLICES = tuple(_ALL_BITS << shift for shift in _SHIFTS)
 
 
 class ContentError(ValueError):
@@ -85,11 +80,6 @@ class Subscription:
         digits = _digits(self.number, len(RANGES))
         return sum(_BITS[digit] << shift for digit, shift in zip(digits, _SHIFTS, strict=True))
 
-    @property
-    def volume(self) -> int:
-        """How many of the 11 ** 5 points match."""
-        return _volume(self.bits)
-
     def matches(self, point: Point) -> bool:
         """Whether an event is wanted."""
         return self.bits & point.bits == point.bits
@@ -98,20 +88,9 @@ class Subscription:
         """Whether every event that matches the other one matches this one too."""
         return self.bits & other.bits == other.bits
 
-    def overlaps(self, other: "Subscription") -> bool:
-        """Whether some event matches both."""
-        return _volume(self.bits & other.bits) > 0
-
     def __str__(self) -> str:
         mentioned = [(a, r) for a, r in enumerate(self.ranges) if r != _ANY]
         return " and ".join(f"{low}<=a{a}<={high}" for a, (low, high) in mentioned) or "everything"
-
-
-class BoundingMerge(NamedTuple):
-    """The smallest box around two, and how many points match it but neither of the two."""
-
-    subscription: Subscription
-    extra_points: int
 
 
 def make_point(values: Sequence[int]) -> Point:
@@ -140,28 +119,6 @@ def subscribe(ranges: Mapping[int, Range], attributes: int = ATTRIBUTES) -> Subs
     return _from_ranges([ranges.get(attribute, _ANY) for attribute in range(ATTRIBUTES)])
 
 
-def perfect_merge(one: Subscription, other: Subscription) -> Subscription | None:
-    """The box that is the union of two boxes, if the union is a box.
-
-    It is one if either covers the other, or if they differ in one attribute only and their
-    ranges there meet.
-    """
-    both = one.bits | other.bits
-    if both in (one.bits, other.bits):
-        return one if both == one.bits else other
-    apart = one.bits ^ other.bits
-    is_aligned = any(not apart & ~part for part in _SLICES)
-    return _from_bits(both) if is_aligned and _is_box(both) else None
-
-
-def bounding_merge(one: Subscription, other: Subscription) -> BoundingMerge:
-    """The smallest box around two boxes, and the false positives that it stands for."""
-    pairs = zip(one.ranges, other.ranges, strict=True)
-    merged = _from_ranges([(min(a[0], b[0]), max(a[1], b[1])) for a, b in pairs])
-    union = one.volume + other.volume - _volume(one.bits & other.bits)
-    return BoundingMerge(merged, merged.volume - union)
-
-
 def _check_number(what: str, number: int, base: int) -> None:
     if not 0 <= number < base**ATTRIBUTES:
         raise ContentError(f"{what}: expected a number below {base}**{ATTRIBUTES}, found {number}")
@@ -174,19 +131,3 @@ def _digits(number: int, base: int) -> tuple[int, ...]:
 def _from_ranges(ranges: Sequence[Range]) -> Subscription:
     numbers = (_RANGE_NUMBER[accepted] for accepted in ranges)
     return Subscription(sum(n * len(RANGES) ** place for place, n in enumerate(numbers)))
-
-
-def _from_bits(bits: int) -> Subscription:
-    return _from_ranges([RANGES[_NUMBER_OF_BITS[part]] for part in _parts(bits)])
-
-
-def _is_box(bits: int) -> bool:
-    return all(part in _NUMBER_OF_BITS for part in _parts(bits))
-
-
-def _parts(bits: int) -> list[int]:
-    return [bits >> shift & _ALL_BITS for shift in _SHIFTS]
-
-
-def _volume(bits: int) -> int:
-    return prod(part.bit_count() for part in _parts(bits))
