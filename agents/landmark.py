@@ -70,7 +70,6 @@ class LandmarkOverlay(Protocol):
         "heartbeat_us": 2_000_000,
         "missed_heartbeats": 4,
         "join_timeout_us": 5_000_000,
-        "leave_at_us": 0,  # after the start; never if 0
     }
     messages: ClassVar = (
         Exchange, ExchangeAnswer, Join, Connect, Accept, NewParent, Disconnect, Heartbeat,
@@ -80,8 +79,7 @@ class LandmarkOverlay(Protocol):
     def check_settings(cls, settings: Mapping[str, Any]) -> None:
         """Raise if a setting makes no sense."""
         for key in cls.defaults.keys() - {"size_factor"}:
-            least = 0 if key == "leave_at_us" else 1
-            _expect(key, settings[key], settings[key] >= least, f"{least} or more")
+            _expect(key, settings[key], settings[key] >= 1, "1 or more")
         _expect("size_factor", settings["size_factor"], settings["size_factor"] > 0, "above 0")
         targets = settings["targets"]
         _expect("targets", targets, targets <= _MOST_TARGETS, f"at most {_MOST_TARGETS}")
@@ -92,51 +90,40 @@ class LandmarkOverlay(Protocol):
         self.gossip = LandmarkGossip(self.me, self.contacts, self.random, self.settings)
         self.forest = Forest(self.me, self.random, int(self.settings["join_timeout_us"]))
         self._links = Links(self._heartbeat_us, int(self.settings["missed_heartbeats"]))
-        self._has_left = False
 
     def on_start(self, now_us: int) -> Effects:
         """Begin at a time of one's own, so that peers do not all act at once."""
         del now_us
-        effects: list[Effect] = [
+        return [
             Record("agent_started"),
             SetTimer("gossip", self.random.randrange(self.gossip.period_us)),
             SetTimer("heartbeat", self.random.randrange(self._heartbeat_us)),
         ]
-        leave_at_us = int(self.settings["leave_at_us"])
-        return [*effects, SetTimer("leave", leave_at_us)] if leave_at_us else effects
 
     def on_stop(self, now_us: int) -> Effects:
         """Leave in order: children look for other parents, and one's own tree ends."""
-        if self._has_left:
-            return []
         effects = self.forest.leave()
         own = self.forest.trees.get(self.me)
         if own is not None:
             self.gossip.resign()
             effects += [Send(child, self.gossip.exchange(child)) for child in own.children]
-        self._has_left = True
         return [*effects, *self._links.update(now_us, (), "left"), Record("agent_left")]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
         """Gossip, show oneself to the neighbours, or try again to join."""
-        if self._has_left:
-            return []
         match name:
             case "gossip":
                 effects = self.gossip.on_round()
                 effects.append(SetTimer("gossip", self.gossip.period_us))
             case "heartbeat":
                 return [SetTimer("heartbeat", self._heartbeat_us), *self._beat(now_us)]
-            case ("join", int(root)):
-                effects = self._try_again(root)
             case _:
-                return self.on_stop(now_us)
+                assert isinstance(name, tuple)
+                effects = self._try_again(name[1])
         return self._settle(now_us, effects)
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Do what a peer asks for."""
-        if self._has_left:
-            return []
         self._links.hear(now_us, sender)
         self.forest.hear(sender)
         return self._settle(now_us, self._answer(sender, message))
@@ -149,16 +136,16 @@ class LandmarkOverlay(Protocol):
             {"peer": route.target, "is_reached": route.is_reached, "routers": routers},
         )
         effects = [inferred, *self.forest.on_route(route)]
-        return [] if self._has_left else self._settle(now_us, effects)
+        return self._settle(now_us, effects)
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """Have a neighbour whose delay is known."""
         del now_us
-        return [] if self._has_left else self._links.on_delay(delay)
+        return self._links.on_delay(delay)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Hold a landmark for dead that has no ear for us; heartbeats tell about all others."""
-        if self._has_left or not isinstance(message, Join):
+        if not isinstance(message, Join):
             return []
         tree = self.forest.trees.get(to)
         if tree is not None and tree.parent is None:

@@ -69,7 +69,6 @@ class Wood:
         )
         self.address = {h.name: int(IPv4Address(underlay.address[h.name])) for h in underlay.hosts}
         self.host = {address: host for host, address in self.address.items()}
-        self.leave_at_us: dict[PeerId, int] = {}  # after the start
         self._settings = SETTINGS | settings
         self._seed = seed
         chance = Random(seed)
@@ -80,8 +79,7 @@ class Wood:
             self.simulator.start_agent(chance.randrange(over_us), host)
 
     def _make(self, me: PeerId, contacts: tuple[PeerId, ...]) -> Agent:
-        settings = self._settings | {"leave_at_us": self.leave_at_us.get(me, 0)}
-        given = Surroundings(me, contacts, Random(f"{self._seed}/{me}"), settings)
+        given = Surroundings(me, contacts, Random(f"{self._seed}/{me}"), self._settings)
         self.protocols[me] = LandmarkOverlay(given)
         return Agent(me, 1, self.protocols[me])
 
@@ -302,15 +300,14 @@ def test_a_landmark_that_restarts_is_one_still(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_when_peers_leave_their_children_move_before_they_would_miss_them(seed: int) -> None:
-    landmarks = Wood(seed=seed).run(25 * S).landmarks()
-    wood = Wood(seed=seed)
-    leaving = [peer for peer in wood.host if peer not in landmarks][:8]
-    wood.leave_at_us = dict.fromkeys(leaving, 25 * S)
-    wood.grow(24 * S, 25 * S)
+    wood = Wood(seed=seed).grow(24 * S, 25 * S)
+    leaving = [peer for peer in wood.host if peer not in wood.landmarks()][:8]
     inferred = wood.recorded("route_inferred")
+    for number, peer in enumerate(leaving):
+        wood.simulator.stop_agent(25 * S + number * S // 8, wood.host[peer])
     wood.run(27 * S)
     for peer in leaving:
-        assert wood.protocols.pop(peer).on_timer(27 * S, "gossip") == []
+        del wood.protocols[peer]
     wood.grow(29 * S, 40 * S)
     assert not any(values["reason"] == "failed" for values in wood.recorded("neighbour_removed"))
     assert wood.recorded("route_inferred") == inferred
@@ -521,7 +518,7 @@ def test_a_peer_that_comes_late_waits_for_the_next_epoch_to_be_counted() -> None
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("targets", 0), ("targets", 201), ("size_factor", 0.0), ("leave_at_us", -1)],
+    [("targets", 0), ("targets", 201), ("size_factor", 0.0)],
 )
 def test_settings_that_make_no_sense_are_refused(key: str, value: float) -> None:
     LandmarkOverlay.check_settings(LandmarkOverlay.defaults)
