@@ -110,9 +110,10 @@ def _penalties(unicast: Unicast, overlay: Overlay) -> Metrics:
     short = find_paths(unicast, overlay.links, last_miles=False)
     short_near = find_paths(unicast, overlay.near, last_miles=False)
     pairs = len(overlay.peers) * (len(overlay.peers) - 1)
+    overlay_rdp = delay_penalty(unicast, paths)
     return {
-        "rdp": delay_penalty(unicast, paths),  # which that of deliveries replaces, if there are any
-        "overlay_rdp": delay_penalty(unicast, paths),
+        "rdp": overlay_rdp,  # which that of deliveries replaces, if there are any
+        "overlay_rdp": overlay_rdp,
         "rdp_without_last_miles": delay_penalty(unicast, short),
         "rdp_near": delay_penalty(unicast, near),
         "rdp_near_without_last_miles": delay_penalty(unicast, short_near),
