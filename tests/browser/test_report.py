@@ -282,13 +282,19 @@ def test_a_row_of_the_table_marks_its_link_on_the_map(page: Page, run: Path) -> 
     assert page.state()["selected"] is None
 
 
+def is_complete(path: Path) -> bool:
+    """Whether a download has ended; until then the file is empty, beside one that grows."""
+    is_there = path.exists() and path.stat().st_size > 0
+    return is_there and not list(path.parent.glob("*.crdownload"))
+
+
 def downloaded(page: Page, folder: Path, name: str) -> list[dict[str, str]]:
     button = page.find(f"[data-csv={name}]")
     page.script("arguments[0].scrollIntoView({block: 'center'})", button)
     button.click()  # by hand: a page may not start several downloads by itself
     path = folder / f"{name}.csv"
-    end = time.monotonic() + 10
-    while not path.exists() and time.monotonic() < end:
+    end = time.monotonic() + 30
+    while not is_complete(path) and time.monotonic() < end:
         time.sleep(0.02)
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
