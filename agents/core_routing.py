@@ -64,7 +64,7 @@ class CoreRouting(Protocol):
         "strategy": "spotent",
         "cores": 5,
         "core_paths": "tree",
-        "alpha_us": 20_000,
+        "alpha_us": 1_000,  # more costs delay and hardly saves events in vain: docs/results.md
         "psi": 1_000,
         "period_us": 2_000_000,
         "missed_hellos": 5,

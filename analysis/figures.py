@@ -56,7 +56,10 @@ class FigureError(AnalysisError):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What to draw: `y` over `x`, a line for each of `lines`, a panel for each of `panels`."""
+    """What to draw: `y` over `x`, a line for each of `lines`, a panel for each of `panels`.
+
+    With `series`, a file in the runs' `analysis` folders, `x` and `y` are columns of that file.
+    """
 
     name: str
     x: str
@@ -67,6 +70,7 @@ class Figure:
     x_label: str = ""
     y_label: str = ""
     log_x: bool = False
+    series: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,20 @@ def draw_figure(
             )
     _write_points(figure, points, files[2])
     return files, _notes(figure, rows, keys)
+
+
+def read_series(series: str, rows: Sequence[Row], sweep: Path) -> list[Row]:
+    """The rows of a file that runs of a sweep have, each with what sets its run apart."""
+    found: list[Row] = []
+    for row in rows:
+        file = sweep / str(row["path"]) / "analysis" / series
+        if row["path"] is not None and file.is_file():
+            with file.open(newline="") as opened:
+                steps = list(csv.DictReader(opened))
+            found += [{**row, **{k: float(v) for k, v in s.items() if v}} for s in steps]
+    if not found:
+        raise FigureError(f"series: expected {series} in the analysis of a run, found it in none")
+    return found
 
 
 def gather_points(figure: Figure, rows: Sequence[Row], keys: Sequence[str]) -> list[Point]:

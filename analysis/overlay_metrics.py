@@ -18,6 +18,7 @@ from analysis.metrics_file import merge_metrics
 from analysis.overlay import FoundRoute, Overlay, PeerLink, read_overlay
 from analysis.overlay_paths import OverlayPaths, count_pieces, find_paths
 from analysis.unicast import Unicast
+from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 
 Metrics = dict[str, Any]
@@ -39,7 +40,11 @@ _NAMES = (
 def measure_run(run: Path) -> Metrics:
     """The metrics of a run's overlay, which are also added to its `analysis/metrics.json`."""
     underlay = load_underlay(run / "underlay.json")
-    overlay = read_overlay(run, underlay)
+    return add_metrics(run, underlay, read_overlay(run, underlay))
+
+
+def add_metrics(run: Path, underlay: Underlay, overlay: Overlay) -> Metrics:
+    """Measure the overlay of a run, and add what was found to its `analysis/metrics.json`."""
     metrics = measure_overlay(Unicast(underlay, overlay.peers), overlay)
     notes = metrics.pop("notes")
     merge_metrics(run, _SUBJECT, metrics, notes)

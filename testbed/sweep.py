@@ -36,6 +36,7 @@ _FIGURE_TYPES: dict[str, type] = {
     "x_label": str,
     "y_label": str,
     "log_x": bool,
+    "series": str,
 }
 _FIGURE_NEEDS = ("name", "x", "y")
 

@@ -60,7 +60,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
 
 def load_measure() -> Measure:
     """What measures a run; only commands that need it wait for its imports."""
-    from analysis.overlay_metrics import measure_run
+    from analysis.routing_metrics import measure_run
 
     return measure_run
 
@@ -145,7 +145,7 @@ def _draw(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -> list[
     """Draw the figures that the file asks for; returns their files."""
     if not sweep.figures:
         return []
-    from analysis.figures import Figure, FigureError, draw_figure
+    from analysis.figures import Figure, FigureError, draw_figure, read_series
 
     folder = directory.path / "figures"
     shutil.rmtree(folder, ignore_errors=True)
@@ -155,7 +155,11 @@ def _draw(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -> list[
     for number, settings in enumerate(sweep.figures):
         figure = Figure(**{**settings, "lines": tuple(settings["lines"])})
         try:
-            files, notes = draw_figure(figure, rows, keys, folder)
+            if figure.series:
+                steps = read_series(figure.series, rows, directory.path)
+                files, notes = draw_figure(figure, steps, (*keys, figure.x), folder)
+            else:
+                files, notes = draw_figure(figure, rows, keys, folder)
         except FigureError as error:
             raise ExperimentError(f"figure[{number}].{error}") from error
         finally:

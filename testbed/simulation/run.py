@@ -38,12 +38,28 @@ def simulate(
                 living.add(casting, _is_killed_before(casting, experiment.faults))
             for fault in experiment.faults:
                 plan(fault, simulator, living)
-            for step in range(1, _PROGRESS_STEPS + 1):
-                simulator.run(end_us * step // _PROGRESS_STEPS)
-                say(f"{simulator.now_us / 1e6:g} of {experiment.duration_s:g} s")
+            by_second = _run_by_second(simulator, end_us, say)
         for host, agent in living.agents.items():
             log.write(end_us, host, "agent_ended", agent.figures)
-    return {"messages": simulator.messages, "dropped": dict(simulator.counts)}
+    return {
+        "messages": simulator.messages,
+        "messages_by_second": by_second,
+        "dropped": dict(simulator.counts),
+    }
+
+
+def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]) -> list[int]:
+    """Let time pass until the end; returns how many messages arrived in each second."""
+    by_second: list[int] = []
+    spoken = 0
+    while simulator.now_us < end_us:
+        before = simulator.messages
+        simulator.run(min(end_us, simulator.now_us + 1_000_000))
+        by_second.append(simulator.messages - before)
+        if simulator.now_us * _PROGRESS_STEPS // end_us > spoken:
+            spoken = simulator.now_us * _PROGRESS_STEPS // end_us
+            say(f"{simulator.now_us / 1e6:g} of {end_us / 1e6:g} s")
+    return by_second
 
 
 class Living:
