@@ -22,7 +22,7 @@ Where the paper leaves something open:
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from agents.neighbourhood import Neighbour, Neighbourhood, degree_limit
@@ -138,7 +138,7 @@ class RandomWalk(Protocol):
         self._known = [*given.contacts]
         self._last_mile_us = 0
         self._has_walked = False
-        self._walks_seen: set[tuple[PeerId, int]] = set()
+        self._target_of: dict[PeerId, int] = {}  # the walk of each origin that we are a target of
         self._for_delay: defaultdict[PeerId, list[_Visit | _Placing | _Befriending]] = defaultdict(
             list
         )
@@ -204,10 +204,13 @@ class RandomWalk(Protocol):
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """Go on with everything that waited for the delay to a peer."""
         peer, waiting = delay.target, self._for_delay.pop(delay.target, [])
-        if not delay.samples_us:  # it is gone, and so are its walks and wishes
-            self._forget(peer)
-            return []
         effects: list[Effect] = []
+        if not delay.samples_us:  # it is gone, or samples got lost: its walks end soon, not here
+            self._forget(peer)
+            for one in waiting:
+                if isinstance(one, _Visit):
+                    effects += self._pass_on(one.sender, replace(one.walk, ttl=one.walk.ttl // 2))
+            return effects
         delay_us = delay.min_us // 2
         for one in waiting:
             match one:
@@ -363,7 +366,7 @@ class RandomWalk(Protocol):
         if walk.ttl == 0:
             return []
         walk = Walk(walk.origin, walk.number, walk.path_us, walk.targets, walk.ttl - 1)
-        is_done = (walk.origin, walk.number) in self._walks_seen
+        is_done = self._target_of.get(walk.origin) == walk.number
         if walk.origin == self.me or self.neighbours.is_near(walk.origin) or is_done:
             return self._pass_on(sender, walk)
         return self._await_delay(walk.origin, _Visit(sender, walk))
@@ -371,9 +374,9 @@ class RandomWalk(Protocol):
     def _judge(self, sender: PeerId, walk: Walk, origin_us: int) -> Effects:
         """Become a target of the walk, or not; either way the walk goes on."""
         is_good = RULES[self._heuristic](origin_us, walk.path_us, self.neighbours.near_delays_us())
-        if not is_good or (walk.origin, walk.number) in self._walks_seen:
+        if not is_good or self._target_of.get(walk.origin) == walk.number:
             return self._pass_on(sender, walk)
-        self._walks_seen.add((walk.origin, walk.number))
+        self._target_of[walk.origin] = walk.number
         left = Walk(walk.origin, walk.number, walk.path_us, walk.targets - 1, walk.ttl)
         return [*self._infer_and_place(walk.origin), *self._pass_on(sender, left)]
 
