@@ -14,14 +14,13 @@ events lost with a peer come from those that had them before, and hardly any is 
 paper does without: in its simulation peers leave between events.
 """
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from agents.content_messages import (
-    EVENTS_PER_OFFER,
     MAX_HOPS,
     MESSAGES,
+    NO_TREE,
     Event,
     Offer,
     StateWanted,
@@ -30,14 +29,14 @@ from agents.content_messages import (
     Unsubscribe,
     Wanted,
     copy_event,
-    offer_of,
     point_of,
 )
-from agents.content_settings import DEFAULTS, check_settings, make_plan
+from agents.content_settings import DEFAULTS, Plan, check_settings, make_plan
 from agents.content_tree import ContentTree
 from agents.content_trees import ContentTrees
 from agents.cover_table import LOCAL
 from agents.event_buffer import EventBuffer, HeldEvent, SeenEvents
+from agents.event_offers import EventOffers, ask
 from agents.protocol import (
     Announce,
     Deliver,
@@ -54,7 +53,6 @@ from agents.routing import CurrentTree, Recalculate, Tree
 from agents.similarity import RecentEvents
 from agents.subscription import Subscription
 
-NO_TREE = 0  # the version that events are published on before there is any
 _BUFFERED_EVENTS = 8_192
 _SEEN_EVENTS = 65_536
 
@@ -74,17 +72,19 @@ class Content(Protocol):
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self._number = given.number
-        self._plan = make_plan(self.distribution, self.settings, given.run_seed, given.peers)
-        self._trees = ContentTrees(self._us("start_s"))
+        self._plan = self._make_plan(given)
+        self._trees = ContentTrees(self._us("start_s"), bool(self.settings["merging"]))
         self._current = NO_TREE
         window_us = self._us("replay_window_s")
         self._buffer = EventBuffer(window_us, _BUFFERED_EVENTS)
         self._seen = SeenEvents(_SEEN_EVENTS)
-        self._owed: defaultdict[int, set[PeerId]] = defaultdict(set)  # offers, by version
-        self._late: list[HeldEvent] = []  # events to offer in other versions than their own
+        self._offers = EventOffers(self._trees, self._buffer, self._us("handover_slack_s"))
         self._set_timers: set[str] = set()
         self._history = RecentEvents(int(self.settings["psi"]))
         self._noted = 0
+
+    def _make_plan(self, given: Surroundings) -> Plan:
+        return make_plan(self.distribution, self.settings, given.run_seed, given.peers)
 
     def on_start(self, now_us: int) -> Effects:
         """Subscribe, and wait for the time to publish."""
@@ -116,7 +116,7 @@ class Content(Protocol):
         if isinstance(message, Offer):
             return self._take_offer(now_us, sender, message)
         if isinstance(message, Wanted):
-            return self._take_wish(sender, message)
+            return self._offers.fulfil(sender, message)
         return self._restate(now_us, sender, message)
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
@@ -127,9 +127,9 @@ class Content(Protocol):
         if name == "update":
             return [s for version in self._trees.announced() for s in version.updates()]
         if name == "offer":
-            return self._offer_owed(now_us)
+            return self._offers.offer_owed(now_us)
         if name == "hand over":
-            return self._offer_late()
+            return self._offers.offer_late()
         return self._ask(now_us)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
@@ -139,7 +139,7 @@ class Content(Protocol):
         if isinstance(message, StateWanted):
             return ()  # is asked again
         if isinstance(message, Wanted):
-            return self._wish_again(to, message)
+            return self._offers.ask_again(to, message)
         events = message.events if isinstance(message, Offer) else (message.event_id,)
         still_held = list(filter(None, map(self._buffer.get, events)))
         if still_held and self._trees.is_linked(to):
@@ -229,10 +229,7 @@ class Content(Protocol):
                 if peer != LOCAL and peer not in held.known:
                     held.known.append(peer)
                     sends.append(Send(peer, event, reliable=True))
-        if len(self._trees) > (version is not None):
-            self._late.append(held)
-            sends += self._wake("hand over", "handover_delay_s")
-        return sends
+        return [*sends, *self._put_off([held])]
 
     def _hand_out(self, sender: PeerId, held: HeldEvent, event: Event) -> Effects:
         """Send an event that was offered before to those who asked, and offer it to the rest."""
@@ -244,64 +241,19 @@ class Content(Protocol):
         held.wanters, held.offerers, held.asked = [], [], []
         sends = [Send(peer, event, reliable=True) for peer in wanters]
         version = self._trees.get(event.version)
-        if version is None or len(self._trees) > 1:
-            self._late.append(held)
-        offers = self._offer(version, set(version.links), [held]) if version is not None else ()
-        return [
-            *sends,
-            *offers,
-            *(self._wake("hand over", "handover_delay_s") if self._late else ()),
-        ]
+        if version is not None:
+            sends += self._offers.over(version, set(version.links), [held])
+        return [*sends, *self._put_off([held])]
 
     # Offers
 
     def _owe(self, version: ContentTree, peers: Iterable[PeerId]) -> Effects:
-        if not len(self._buffer):
-            return ()
-        self._owed[version.number].update(peers)
-        return self._wake("offer", "replay_delay_s")
+        is_due = self._offers.owe(version, peers)
+        return self._wake("offer", "replay_delay_s") if is_due else ()
 
-    def _offer_owed(self, now_us: int) -> Effects:
-        recent = list(self._buffer.expire(now_us))
-        owed, self._owed = self._owed, defaultdict(set)
-        return [
-            offer
-            for version in self._trees.announced()
-            for offer in self._offer(version, owed.get(version.number, set()), recent)
-        ]
-
-    def _offer_late(self) -> Effects:
-        late, self._late = self._late, []
-        return [
-            offer
-            for version in self._trees.announced()
-            for offer in self._offer(version, set(version.links), late)
-        ]
-
-    def _offer(
-        self, version: ContentTree, peers: set[PeerId], events: Iterable[HeldEvent]
-    ) -> Iterable[Send]:
-        """Offer to peers at links of a version what they want and are not known to have."""
-        offers: defaultdict[tuple[PeerId, bool], list[Event]] = defaultdict(list)
-        for held in events if peers else ():
-            event = held.event
-            if self._belongs(event, version) and not peers.issubset(held.known):
-                for peer in version.wanting(event) & peers:
-                    if peer not in held.known:
-                        held.known.append(peer)
-                        offers[peer, held.is_here].append(event)
-        for (peer, is_here), some in sorted(offers.items(), key=lambda item: item[0]):
-            for at in range(0, len(some), EVENTS_PER_OFFER):
-                offer = offer_of(version.number, is_here, some[at : at + EVENTS_PER_OFFER])
-                yield Send(peer, offer, reliable=True)
-
-    def _belongs(self, event: Event, version: ContentTree) -> bool:
-        """Whether an event may go over a tree: its own, or one that was built around its time."""
-        if event.version == NO_TREE:
-            return True
-        if version.number <= event.version or version.built_us is None:
-            return version.number == event.version
-        return event.published_us >= version.built_us - self._us("handover_slack_s")
+    def _put_off(self, events: Iterable[HeldEvent]) -> Effects:
+        is_due = self._offers.put_off(events)
+        return self._wake("hand over", "handover_delay_s") if is_due else ()
 
     def _take_offer(self, now_us: int, sender: PeerId, offer: Offer) -> Effects:
         """Ask for what is wanted here, and offer the rest to those beyond."""
@@ -315,14 +267,12 @@ class Content(Protocol):
                 held.asked.append(sender)
             else:
                 onward.append(held)
-        effects: list[Effect] = [_wish(sender, offer.version, wanted)] if wanted else []
+        effects: list[Effect] = [ask(sender, offer.version, wanted)] if wanted else []
+        effects += self._put_off(onward)  # the tree it came over may be one that nobody repairs
         version = self._trees.get(offer.version)
-        if onward and len(self._trees) > (version is not None):
-            self._late += onward  # the tree it came over may be one that nobody repairs
-            effects += self._wake("hand over", "handover_delay_s")
-        if version is None:
-            return effects
-        return [*effects, *self._offer(version, set(version.links) - {sender}, onward)]
+        if version is not None:
+            effects += self._offers.over(version, set(version.links) - {sender}, onward)
+        return effects
 
     def _unheard_of(self, now_us: int, sender: PeerId, offer: Offer) -> Iterable[HeldEvent]:
         """The offered events that are not here, with all that is known of them."""
@@ -337,29 +287,6 @@ class Content(Protocol):
                 published_us = published_ms * 1_000 + 999
                 event = Event(event_id, 0, offer.version, published_us, point, b"")
                 yield held or self._buffer.add(now_us, event, [], is_here=False)
-
-    def _take_wish(self, sender: PeerId, wish: Wanted) -> Effects:
-        """Send what is here over the tree that it was offered on; ask on for the rest."""
-        sends: list[Effect] = []
-        to_ask: defaultdict[PeerId, list[int]] = defaultdict(list)
-        for held in filter(None, map(self._buffer.get, wish.events)):
-            if held.is_here:
-                copy = copy_event(held.event, held.event.hop_count, wish.version)
-                sends.append(Send(sender, copy, reliable=True))
-                continue
-            for peer in held.ask_for(sender):
-                to_ask[peer].append(held.event.event_id)
-        asks = [_wish(peer, wish.version, events) for peer, events in sorted(to_ask.items())]
-        return [*sends, *asks]
-
-    def _wish_again(self, to: PeerId, wish: Wanted) -> Effects:
-        """Ask a peer again as long as the tree has it; else another will make an offer."""
-        missing = [held for held in map(self._buffer.get, wish.events) if held and not held.is_here]
-        if missing and self._trees.is_linked(to):
-            return [_wish(to, wish.version, [held.event.event_id for held in missing])]
-        for held in missing:
-            held.forget_peer(to)
-        return ()
 
     # Trees and subscriptions
 
@@ -433,10 +360,6 @@ class Content(Protocol):
             return ()
         self._set_timers.add(name)
         return [SetTimer(name, self._us(delay))]
-
-
-def _wish(peer: PeerId, version: int, events: list[int]) -> Send:
-    return Send(peer, Wanted(version, tuple(events)), reliable=True)
 
 
 class ContentUniform(Content):

@@ -18,6 +18,7 @@ _OFFER_BYTES = 4 + 1 + 3 * 2
 NUMBERS_PER_UPDATE = (MAX_DATAGRAM_BYTES - HEADER.size - _UPDATE_BYTES) // 4
 EVENTS_PER_OFFER = (MAX_DATAGRAM_BYTES - HEADER.size - _OFFER_BYTES) // (3 * 4)
 MAX_PAYLOAD_BYTES = MAX_DATAGRAM_BYTES - HEADER.size - _EVENT_BYTES
+NO_TREE = 0  # the version that events are published on before there is any
 MAX_HOPS = 255  # which fits into the header; a longer way counts as this
 
 

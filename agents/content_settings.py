@@ -5,10 +5,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agents.content_messages import MAX_PAYLOAD_BYTES
+from agents.protocol import Value
 from agents.subscription import ATTRIBUTES
 from agents.workload import Workload, make_workload
 
-DEFAULTS: Mapping[str, int | float] = {
+DEFAULTS: Mapping[str, Value] = {
     "subscriptions": 1,
     "events": 200,
     "rate_per_s": 20.0,
@@ -23,6 +24,7 @@ DEFAULTS: Mapping[str, int | float] = {
     "handover_delay_s": 2.0,  # those over a tree that the event was not published on,
     "update_delay_s": 0.2,  # and subscriptions
     "ask_after_s": 3.0,  # when a neighbour's subscriptions are missing
+    "merging": False,  # whether subscriptions whose union is a box are told as one
     "history_every_events": 10,  # how often other layers are told what was matched
     "recalculate_every_events": 0,  # a new tree is asked for; 0 is never
     "churn": 0.0,  # the share of peers that leave, which is up to the stage (testbed.churn)
@@ -68,7 +70,13 @@ def _shared_plan(
     match: float,
     attributes: int,
 ) -> Plan:
-    workload = make_workload(distribution, seed, peers, subscriptions, events, match, attributes)
+    return plan_of(
+        make_workload(distribution, seed, peers, subscriptions, events, match, attributes)
+    )
+
+
+def plan_of(workload: Workload) -> Plan:
+    """A workload with what each of its peers publishes."""
     numbers: dict[int, tuple[int, ...]] = {}
     for number, event in enumerate(workload.events):
         numbers[event.publisher] = (*numbers.get(event.publisher, ()), number)

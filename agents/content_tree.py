@@ -16,12 +16,16 @@ _MOST_KEPT = 256  # links that are not in the tree
 
 
 class ContentTree:
-    """Links and subscriptions of a version; `built_us` is None until routing has announced it."""
+    """Links and subscriptions of a version; `built_us` is None until routing has announced it.
 
-    def __init__(self, number: int, built_us: int | None = None) -> None:
+    `family` is its family (`agents.routing`), for all that is known its own until then.
+    """
+
+    def __init__(self, number: int, is_merging: bool = False) -> None:
         self.number = number
-        self.built_us = built_us
-        self.table = CoverTable()
+        self.family = number
+        self.built_us: int | None = None
+        self.table = CoverTable(is_merging)
         self.links: dict[PeerId, ContentLink] = {}
 
     def has_link(self, peer: PeerId) -> bool:

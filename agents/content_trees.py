@@ -12,11 +12,14 @@ _MOST_UNKNOWN = 4  # versions that others talk about and routing has not announc
 class ContentTrees:
     """Versions by number; subscriptions made before `start_us` want events from the first on."""
 
-    def __init__(self, start_us: int) -> None:
+    def __init__(self, start_us: int, is_merging: bool = False) -> None:
         self._start_us = start_us
+        self._is_merging = is_merging
         self._own: dict[Subscription, int] = {}  # and since when, in microseconds
         self._versions: dict[int, ContentTree] = {}
         self._dropped: set[int] = set()
+        self._family_of: dict[int, int] = {}  # of all versions that were ever announced
+        self._heirs: dict[int, int] = {}  # the highest announced version of each family
 
     def __len__(self) -> int:
         """How many versions are known."""
@@ -47,7 +50,18 @@ class ContentTrees:
         version = self.make(tree.version)
         if version is not None:
             version.built_us = tree.built_us
+            version.family = self._family_of[tree.version] = tree.family or tree.version
+            self._heirs[version.family] = max(tree.version, self._heirs.get(version.family, 0))
         return version
+
+    def has_heirs(self, number: int) -> bool:
+        """Whether there is a family newer than that of a version."""
+        return max(self._heirs, default=0) > self._family_of.get(number, number)
+
+    def is_heir(self, number: int, version: ContentTree) -> bool:
+        """Whether a version is the one of its family to take events over from an older version."""
+        is_newer = version.family > self._family_of.get(number, number)
+        return is_newer and self._heirs.get(version.family) == version.number
 
     def make(self, number: int) -> ContentTree | None:
         """A version, if need be one that routing will announce later, unless it was dropped."""
@@ -56,7 +70,7 @@ class ContentTrees:
             unknown = sorted(n for n, v in self._versions.items() if v.built_us is None)
             if len(unknown) >= _MOST_UNKNOWN:
                 del self._versions[unknown[0]]
-            version = self._versions[number] = ContentTree(number)
+            version = self._versions[number] = ContentTree(number, self._is_merging)
             for subscription, since_us in self._own.items():
                 version.table.add(LOCAL, subscription.number, self._since_ms(since_us))
         return version
@@ -87,6 +101,7 @@ class ContentTrees:
     def _drop(self, number: int) -> None:
         self._versions.pop(number, None)
         self._dropped.add(number)
+        self._heirs = {version.family: version.number for version in self.announced()}
         for other in [n for n, v in self._versions.items() if n < number and v.built_us is None]:
             del self._versions[other]
 

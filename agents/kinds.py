@@ -15,16 +15,19 @@ LAYERS: dict[str, dict[str, str]] = {
     "overlay": {
         "hello": "agents.hello.HelloProtocol",
         "gossip": "agents.gossip.GossipSize",
+        "given": "agents.given_overlay.GivenOverlay",
         "tdo-landmark": "agents.landmark.LandmarkOverlay",
         "tdo-walk": "agents.random_walk.RandomWalk",
     },
     "routing": {
         "cores": "agents.core_routing.CoreRouting",
         "mst": "agents.core_routing.SpanningTreeRouting",
+        "opt": "agents.shortest_path_routing.ShortestPathRouting",
     },
     "workload": {
         "content-uniform": "agents.content.ContentUniform",
         "content-zipf": "agents.content.ContentZipf",
+        "content-given": "agents.content_given.ContentGiven",
     },
 }
 

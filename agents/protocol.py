@@ -6,7 +6,7 @@ what it wants done goes out as a list of effects. So it runs unchanged on emulat
 in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, NamedTuple
@@ -113,7 +113,8 @@ class Surroundings:
 
     `targets` are peers chosen by somebody who knows the whole network, for baselines that need
     it. `number` counts the agents of a run from 0 to `peers` - 1, and `run_seed` is the same for
-    all, so that they can agree on what is drawn from it.
+    all, so that they can agree on what is drawn from it. `hosts` has the name and address of every
+    agent's host in the order of their numbers, where a protocol of the run says `names_hosts`.
     """
 
     me: PeerId
@@ -124,6 +125,7 @@ class Surroundings:
     number: int = 0
     peers: int = 1
     run_seed: int = 0
+    hosts: Mapping[str, PeerId] = field(default_factory=dict)
 
 
 class Protocol:
@@ -131,14 +133,20 @@ class Protocol:
 
     `defaults` names the settings of a protocol, which an experiment file may change; `messages`
     are the kinds of message that are its own, by which a stack finds the layer to hand one to.
+    `names_hosts` says that settings speak of hosts by name.
     """
 
     defaults: ClassVar[Mapping[str, Value]] = {}
     messages: ClassVar[tuple[type, ...]] = ()
+    names_hosts: ClassVar[bool] = False
 
     @classmethod
     def check_settings(cls, settings: Mapping[str, Any]) -> None:
         """Raise ValueError, as in `ttl: expected 1 or more, found 0`, if they make no sense."""
+
+    @classmethod
+    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+        """Raise ValueError if settings that name hosts make no sense with those of the network."""
 
     def __init__(self, given: Surroundings) -> None:
         self.me = given.me

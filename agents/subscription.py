@@ -27,7 +27,7 @@ Range = tuple[int, int]  # lowest and highest accepted value
 RANGES: tuple[Range, ...] = tuple((a, b) for a in range(VALUES) for b in range(a, VALUES))
 _ANY = (0, HIGHEST)
 _BITS = tuple((1 << b + 1) - (1 << a) for a, b in RANGES)
-_RANGE_NUMBER = {accepted: number for number, accepted in enumerate(RANGES)}
+RANGE_NUMBER = {accepted: number for number, accepted in enumerate(RANGES)}
 _SHIFTS = tuple(VALUES * attribute for attribute in range(ATTRIBUTES))
 
 
@@ -129,5 +129,5 @@ def _digits(number: int, base: int) -> tuple[int, ...]:
 
 
 def _from_ranges(ranges: Sequence[Range]) -> Subscription:
-    numbers = (_RANGE_NUMBER[accepted] for accepted in ranges)
+    numbers = (RANGE_NUMBER[accepted] for accepted in ranges)
     return Subscription(sum(n * len(RANGES) ** place for place, n in enumerate(numbers)))

@@ -24,8 +24,12 @@ def link_stress(packets: DataFrame) -> DataFrame:
 
 
 def stress_summary(stress: DataFrame) -> DataFrame:
-    """Mean and maximum of link stress over events, links and directions that were crossed."""
+    """Mean and maximum of link stress over events, links and directions that were crossed.
+
+    `total` is the load of events on the network: one for each link that each copy crossed.
+    """
     return stress.agg(
+        F.sum("copies").alias("total"),
         (F.sum("copies") / F.count("*")).alias("mean"),
         F.max("copies").alias("max"),
         F.count("*").alias("count"),
@@ -147,10 +151,14 @@ def delivery(matches: DataFrame, deliveries: DataFrame) -> DataFrame:
 
 
 def event_counts(events: DataFrame, receptions: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """How many events were published, received over the network, and delivered."""
+    """How many events were published, received over the network, and delivered.
+
+    `in_vain` are those received without a matching subscription.
+    """
+    in_vain = F.count_if(~F.col("is_match")).alias("in_vain")
     return (
         events.agg(F.count("*").alias("published"))
-        .join(receptions.agg(F.count("*").alias("received")))
+        .join(receptions.agg(F.count("*").alias("received"), in_vain))
         .join(
             deliveries.agg(
                 F.count_if(F.expr("copy = 1 AND NOT is_own")).alias("delivered"),

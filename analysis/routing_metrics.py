@@ -33,7 +33,7 @@ _KINDS = frozenset(
     {"event_published", "event_received", "delivered", "cores_selected", "agent_ended"}
 )
 _ABOVE_OVERLAY = range(80, 160)  # the kinds of messages of routing and content
-_PERIODIC = "TreeHello"
+_PERIODIC = {"TreeHello", "LinkHello"}
 
 
 class Way(NamedTuple):
@@ -120,10 +120,11 @@ def follow_events(rows: Iterable[AgentRecord], underlay: Underlay, ways: Ways) -
     for time_us, host, _, values in by_kind["event_published"]:
         events.setdefault(values["event_id"], Event(host, time_us, values["version"]))
     selections = sorted({row.values["version"] for row in by_kind["cores_selected"]})
-    for event in events.values():
+    for event in events.values() if selections else ():
         # All versions that are built for one list of cores are numbered up to that of the list.
-        at = bisect_left(selections, event.version)
-        event.selection = selections[at] if at < len(selections) else event.version
+        event.selection = selections[
+            min(bisect_left(selections, event.version), len(selections) - 1)
+        ]
     ways_us = _follow_ways(by_kind["event_received"], events, underlay, ways)
     _deliver(by_kind["delivered"], events, ways_us, ways)
     return events
@@ -212,7 +213,7 @@ def _control(rows: Iterable[AgentRecord], kinds: Mapping[int, str], events: list
             totals.update({name: n for name, n in row.values.items() if isinstance(n, int)})
     matching = sum(event.received - event.received_in_vain for event in events)
     everything = totals["sent"] + totals["resent"] - totals["unsent"]
-    above = {name for number, name in kinds.items() if number in _ABOVE_OVERLAY} - {_PERIODIC}
+    above = {name for number, name in kinds.items() if number in _ABOVE_OVERLAY} - _PERIODIC
     return {
         "control_efficiency": _ratio(everything, matching),
         "control_efficiency_of_routing": _ratio(

@@ -7,8 +7,10 @@ from random import Random
 
 import numpy as np
 
+from agents.kinds import find_protocol
 from testbed.casting import Casting
 from testbed.churn import churn_plan
+from testbed.errors import ExperimentError
 from testbed.experiment import Experiment, Fault
 from topologies.domain_sizes import choose_domain_sizes
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
@@ -45,6 +47,8 @@ def cast(experiment: Experiment, underlay: Underlay) -> list[Casting]:
     chance = Random(f"{experiment.seed}/contacts")
     addresses = [int(IPv4Address(underlay.address[host.name])) for host in underlay.hosts]
     targets = _choose_targets(experiment, underlay)
+    names = [host.name for host in underlay.hosts]
+    hosts = _tell_hosts(experiment, dict(zip(names, addresses, strict=True)))
     step_us = experiment.start_over_s * 1e6 / len(addresses)
     first = min(experiment.contacts + 1, len(addresses))
     castings = []
@@ -62,6 +66,7 @@ def cast(experiment: Experiment, underlay: Underlay) -> list[Casting]:
                 number,
                 len(addresses),
                 experiment.seed,
+                hosts,
             )
         )
     return castings
@@ -80,6 +85,20 @@ def plan_churn(experiment: Experiment, underlay: Underlay) -> list[Fault]:
         workload.get("start_s", 0.0),
     )
     return [Fault(*step) for step in steps if step.at_s <= experiment.duration_s]
+
+
+def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str, int]:
+    """All hosts, if a protocol's settings name some; raise if those make no sense here."""
+    told: Mapping[str, int] = {}
+    for section, settings in experiment.layers.items():
+        protocol = find_protocol(section, settings["kind"])
+        if protocol.names_hosts:
+            told = hosts
+            try:
+                protocol.check_hosts(settings, hosts)
+            except ValueError as error:
+                raise ExperimentError(f"{section}.{error}") from error
+    return told
 
 
 def _choose_targets(experiment: Experiment, underlay: Underlay) -> Mapping[int, list[int]]:

@@ -1,5 +1,7 @@
 """The cover table against filters worked out by hand: what each link is told, and since when."""
 
+from collections.abc import Iterable
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +65,72 @@ def test_links_are_told_what_is_not_covered_and_no_later_than_it_is_wanted(steps
                 for box, time_ms in known[link].items():
                     assert time_ms <= since(held, link, box)
             assert len(table) == len({number for _, number in held})
+
+
+_narrow = st.tuples(st.integers(0, 3), st.integers(0, 1)).map(lambda r: (r[0], r[0] + r[1]))
+_small = st.tuples(_narrow, _narrow).map(lambda two: subscribe({0: two[0], 1: two[1]}).number)
+_anybody = st.sampled_from((LOCAL, *LINKS))
+_merging_step = st.one_of(
+    st.tuples(st.just("add"), _anybody, _small, st.sampled_from((0, 0, 0, 0, 5))),
+    st.tuples(st.just("remove"), _anybody, _small, st.just(0)),
+    st.tuples(st.just("tell"), st.just(0), st.just(0), st.just(0)),
+    st.tuples(st.just("renew"), st.sampled_from(LINKS), st.just(0), st.just(0)),
+)
+POINTS = [make_point([v, w]) for v in range(6) for w in range(6)]
+
+
+def accepted(boxes: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """The points in any of some boxes, by number, and since when the first wants them."""
+    found: dict[int, int] = {}
+    for number, since_ms in boxes:
+        for point in filter(Subscription(number).matches, POINTS):
+            found[point.number] = min(since_ms, found.get(point.number, since_ms))
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_merging_step, max_size=60))
+def test_merged_boxes_accept_the_points_of_their_parts_and_no_others(steps: list) -> None:
+    table, held = CoverTable(is_merging=True), {}
+    told = {link: Told() for link in LINKS}
+    known: dict[int, dict[int, int]] = {link: {} for link in LINKS}
+    for action, source, number, since_ms in [*steps, ("tell", 0, 0, 0)]:
+        if action == "add":
+            table.add(source, number, since_ms)
+            held[source, number] = since_ms
+        elif action == "remove":
+            table.remove(source, number)
+            held.pop((source, number), None)
+        elif action == "renew":
+            told[source], known[source] = Told(), {}
+        else:
+            for link, difference in table.differences(sorted(told.items())):
+                assert not set(difference.withdrawn) - set(known[link])
+                known[link].update(difference.added)  # as a link does it: first what is new
+                for gone in difference.withdrawn:
+                    del known[link][gone]
+            for link in LINKS:
+                wanted = accepted((n, since) for (s, n), since in held.items() if s != link)
+                found = accepted(known[link].items())
+                assert found.keys() == wanted.keys()
+                assert all(found[point] <= wanted[point] for point in wanted)
+                assert len(known[link]) <= len(maximal(held, link))
+
+
+def test_touching_boxes_are_told_as_one_until_one_of_them_goes() -> None:
+    table, told = CoverTable(is_merging=True), Told()
+    parts = [subscribe({0: (low, low + 1), 1: (3, 4)}).number for low in (0, 2, 4)]
+    for number in parts:
+        table.add(LOCAL, number, 0)
+    whole = subscribe({0: (0, 5), 1: (3, 4)}).number
+    ((_, first),) = table.differences([(1, told)])
+    assert first == ({whole: 0}, ())
+    table.remove(LOCAL, parts[1])
+    ((_, then),) = table.differences([(1, told)])
+    assert then == ({parts[0]: 0, parts[2]: 0}, (whole,))
+    table.add(LOCAL, parts[1], 7)  # which only wants what comes from now on
+    ((_, last),) = table.differences([(1, told)])
+    assert last == ({parts[1]: 7}, ())
 
 
 @given(st.lists(st.tuples(st.sampled_from(LINKS), _box, st.sampled_from((0, 5))), max_size=30))

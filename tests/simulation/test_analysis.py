@@ -1,5 +1,6 @@
 """Runs of the simulator, analysed: against the oracle, against each other, and in bad luck."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from agents.content_settings import DEFAULTS, make_plan
 from analysis.analyze import analyze_run, measure_tables
+from analysis.routing_metrics import measure_run
 from analysis.run_files import open_run
 from analysis.table_schemas import SCHEMAS
 from analysis.tables import Tables, build_tables
@@ -96,6 +98,7 @@ def test_figures_follow_from_records_and_packets(run: Path, metrics: dict[str, A
     assert metrics["events"]["delivered"] == metrics["rdp"]["count"] == len(to_others)
     in_vain = sum(not values["is_match"] for values in received)
     assert metrics["false_positives"] == in_vain / len(to_others)
+    assert metrics["events"]["in_vain"] == in_vain
     packets = pq.read_table(run / "packets" / "packets.parquet").to_pylist()
     copies: dict[tuple[int, str, str], int] = {}
     for packet in packets:
@@ -104,6 +107,7 @@ def test_figures_follow_from_records_and_packets(run: Path, metrics: dict[str, A
             copies[key] = copies.get(key, 0) + 1
     assert metrics["link_stress"]["mean"] == sum(copies.values()) / len(copies)
     assert metrics["link_stress"]["max"] == max(copies.values())
+    assert metrics["link_stress"]["total"] == sum(copies.values())
     assert metrics["packets"]["total"] == len(packets)
 
 
@@ -171,7 +175,9 @@ def test_two_hosts_and_one_event(tmp_path: Path, spark: SparkSession) -> None:
     workload = {"kind": "content-uniform", "events": 1, "match": 1.0, "start_s": 10.0}
     run = run_small(tmp_path, topology=topology, workload=workload, duration_s=15.0)
     found = analyze_run(spark, run, KINDS)
-    assert found["events"] == {"published": 1, "received": 1, "delivered": 1, "own": 1}
+    assert found["events"] == {
+        "published": 1, "received": 1, "in_vain": 0, "delivered": 1, "own": 1,
+    }  # fmt: skip
     assert found["delivery"]["expected"] == found["delivery"]["delivered"] == 2
     assert (found["rdp"]["mean"], found["routing_efficiency"], found["false_positives"]) == (
         1,
@@ -185,7 +191,7 @@ def test_an_empty_run_of_one_host(tmp_path: Path, spark: SparkSession) -> None:
     underlay = Underlay((Router("r1"),), (Link.symmetric("h1", "r1", 10),), (Host("h1"),))
     run = Recorder(underlay).write(tmp_path / "run")
     found = analyze_run(spark, run)
-    assert found["events"] == {"published": 0, "received": 0, "delivered": 0, "own": 0}
+    assert set(found["events"].values()) == {0}
     assert found["rdp"] is None and found["notes"]["rdp"] == "no event was published"
     assert found["notes"]["packets"] == "there are no packets in packets/"
     (run / "agents" / "records.parquet").unlink()
@@ -215,3 +221,25 @@ def test_a_run_that_died_is_read_as_far_as_it_went(
     assert "packet log was never completed" in found["notes"]["link_stress"]
     assert found["events"]["published"] == 10 and found["packets"] is None
     assert 0 < found["events"]["delivered"] < metrics["events"]["delivered"]
+
+
+def test_what_sweeps_measure_without_spark_is_the_same(
+    run: Path, metrics: dict[str, Any], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
+    measured = measure_run(copy)
+    for name in ("false_positives", "routing_cost", "routing_efficiency"):
+        assert measured[name] == pytest.approx(metrics[name]), name
+    for name in ("published", "received", "delivered", "in_vain"):
+        assert measured["events"][name] == metrics["events"][name] > 0, name
+    for name in ("mean", "max"):
+        assert measured["rdp_of_paths"][name] == pytest.approx(metrics["rdp_of_paths"][name])
+    # On links there is also what was sent to the dead.
+    assert 0 < measured["events"]["crossings"] < metrics["link_stress"]["total"]
+    assert measured["last_tree"]["events"]["published"] <= measured["events"]["published"]
+    with (copy / "analysis" / "routing_series.csv").open(newline="") as file:
+        steps = list(csv.DictReader(file))
+    assert sum(int(step["delivered"]) for step in steps) == metrics["events"]["delivered"]
+    assert sum(float(step["routing_cost"]) for step in steps) == pytest.approx(
+        metrics["routing_cost"]
+    )

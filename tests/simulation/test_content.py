@@ -256,6 +256,19 @@ def test_covered_subscriptions_come_back_when_what_hid_them_goes() -> None:
     assert not wasted
 
 
+def test_merging_changes_what_links_are_told_and_not_where_events_go() -> None:
+    known, received = {}, {}
+    for merging in (False, True):
+        net = still(20, 2, subscriptions=6, attributes=2, merging=merging).run(25)
+        assert_exact(net)
+        rows = net.recorded("event_received")
+        received[merging] = Counter((row[1], row[3]["event_id"]) for row in rows)
+        trees = [protocol._trees._versions[1] for protocol in net.protocols.values()]
+        known[merging] = sum(len(tree.table.held_of(peer)) for tree in trees for peer in tree.links)
+    assert received[True] == received[False]
+    assert known[True] < 0.9 * known[False]
+
+
 def test_a_peer_that_restarts_unnoticed_is_told_everything_again() -> None:
     for seed in range(5):
         net = still(12, seed, events=300)

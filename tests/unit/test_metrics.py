@@ -65,7 +65,7 @@ def test_link_stress_counts_copies_of_each_event_on_each_link_and_direction(
     assert found == {
         (1, "x-y", "ab"): 3, (1, "x-y", "ba"): 1, (2, "x-y", "ab"): 1, (1, "y-z", "ab"): 1,
     }  # fmt: skip
-    assert row_of(metrics.stress_summary(stress)) == {"mean": 1.5, "max": 3, "count": 4}
+    assert row_of(metrics.stress_summary(stress)) == {"total": 6, "mean": 1.5, "max": 3, "count": 4}
     assert rows_of(metrics.stress_distribution(stress)) == [
         {"copies": 1, "times": 3},
         {"copies": 3, "times": 1},
@@ -151,7 +151,9 @@ def test_counts_of_events_messages_and_packets(
             "packets": metrics.packet_counts(loads),
         }
     )
-    assert found["events"] == [{"published": 2, "received": 3, "delivered": 2, "own": 1}]
+    assert found["events"] == [
+        {"published": 2, "received": 3, "in_vain": 1, "delivered": 2, "own": 1}
+    ]
     assert sorted(found["messages"], key=lambda row: row["kind"]) == [
         {"kind": "Word", "sent": 2, "copies": 4, "arrived": 1, "packets": 12},
         {"kind": "kind 9", "sent": 1, "copies": 2, "arrived": 0, "packets": 6},

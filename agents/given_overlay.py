@@ -1,0 +1,109 @@
+"""An overlay whose links stand in the experiment file: to try by hand what a protocol would have
+to find out, and to run a routing or a workload on exactly the overlay that one has in mind.
+
+Each peer measures the delay to the neighbours it is given, and announces each one once it has.
+Links stay as they are; who fails is noticed by the layers above.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from agents.protocol import (
+    Announce,
+    Delay,
+    Effects,
+    MeasureDelay,
+    Neighbours,
+    PeerId,
+    Protocol,
+    Record,
+    Surroundings,
+)
+
+Link = tuple[str, str]
+
+
+class GivenOverlay(Protocol):
+    """One peer of an overlay that was made by hand."""
+
+    names_hosts: ClassVar[bool] = True
+    defaults: ClassVar = {"links": ""}
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Raise if the links cannot be read."""
+        parse_links(settings["links"])
+
+    @classmethod
+    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+        """Raise if a link names a host that is not there, or if some host is cut off."""
+        neighbours = _neighbours(parse_links(settings["links"]))
+        for name in neighbours:
+            if name not in hosts:
+                raise ValueError(
+                    f"links: expected hosts of this network, as in {next(iter(hosts))!r}; "
+                    f"found {name!r}"
+                )
+        first, *_ = hosts
+        reached = _reach(first, neighbours)
+        if cut_off := [host for host in hosts if host not in reached]:
+            raise ValueError(
+                f"links: expected all {len(hosts)} hosts in one piece, found no way from {first} "
+                f"to {cut_off[0]}; add a link"
+            )
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        names = {address: name for name, address in given.hosts.items()}
+        mine = _neighbours(parse_links(self.settings["links"]))[names[self.me]]
+        self._neighbours = [given.hosts[name] for name in mine]
+        self._delays_us: dict[PeerId, int] = {}
+
+    def on_start(self, now_us: int) -> Effects:
+        """Find out how far the neighbours are."""
+        return [MeasureDelay(peer) for peer in self._neighbours]
+
+    def on_delay(self, now_us: int, delay: Delay) -> Effects:
+        """Announce a neighbour; one that has not answered may not have started yet."""
+        peer = delay.target
+        if not delay.samples_us:
+            return [MeasureDelay(peer)]
+        self._delays_us[peer] = delay.min_us // 2
+        figures = {"peer": peer, "delay_us": self._delays_us[peer], "is_distant": False}
+        return [Record("neighbour_added", figures), Announce(Neighbours(dict(self._delays_us)))]
+
+
+def parse_links(text: str) -> tuple[Link, ...]:
+    """The pairs of names in a text such as `h1-h2 h2-h3`."""
+    links: list[Link] = []
+    for word in text.split():
+        a, _, b = word.partition("-")
+        if not a or not b or "-" in b:
+            raise ValueError(f"links: expected pairs of hosts, as in 'h1-h2 h2-h3'; found {word!r}")
+        if a == b:
+            raise ValueError(f"links: expected two different hosts in each, found {word!r}")
+        if {(a, b), (b, a)} & {*links}:
+            raise ValueError(f"links: expected each link once, found {word!r} again")
+        links.append((a, b))
+    if not links:
+        raise ValueError("links: expected pairs of hosts, as in 'h1-h2 h2-h3'; found none")
+    return tuple(links)
+
+
+def _neighbours(links: Collection[Link]) -> defaultdict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for a, b in links:
+        found[a].append(b)
+        found[b].append(a)
+    return found
+
+
+def _reach(first: str, neighbours: Mapping[str, list[str]]) -> set[str]:
+    reached, frontier = {first}, [first]
+    while frontier:
+        for other in neighbours.get(frontier.pop(), ()):
+            if other not in reached:
+                reached.add(other)
+                frontier.append(other)
+    return reached
