@@ -11,7 +11,11 @@ setup(
     packages=find_packages(
         include=["testbed*", "topologies*", "agents*", "analysis*", "benchmarks*"]
     ),
-    package_data={"analysis": ["*.properties"], "analysis.report": ["page/*"]},
+    package_data={
+        "analysis": ["*.properties"],
+        "analysis.claims": ["*.html"],
+        "analysis.report": ["page/*"],
+    },
     install_requires=[
         "mininet>=2.3.0.dev6,<2.4",
         "setuptools>=70",  # Mininet imports distutils, which Python 3.12 left to setuptools

@@ -13,9 +13,11 @@ from testbed.commands import (
     clean,
     compare,
     doctor,
+    remote,
     report,
     run,
     shell,
+    status,
     topology,
 )
 from testbed.errors import UsageError
@@ -55,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tdo {version('tdo-testbed')}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (doctor, topology, run, analyze, report, compare, shell, clean, bench):
+    commands_in_order = (doctor, topology, run, status, remote, analyze, report, compare, shell)
+    for module in (*commands_in_order, clean, bench):
         module.add_parser(commands)
     return parser

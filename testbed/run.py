@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from testbed.detached.state import RECORDING
 from testbed.emulation.run import emulate, judge
 from testbed.errors import ExperimentError
 from testbed.experiment import Experiment, Fault
@@ -78,6 +79,7 @@ def _run_in(
     castings = cast(experiment, underlay)
     played = replace(experiment, faults=(*experiment.faults, *plan_churn(experiment, underlay)))
     directory = create()
+    say(f"{RECORDING}{directory.path}")
     directory.played_faults = played.faults
     directory.phases["stage"] = round(time.perf_counter() - start, 3)
     try:
@@ -92,7 +94,10 @@ def _run_in(
         document = {"verdict": verdict, "reasons": reasons, "figures": figures}
         path = directory.finish(experiment, document)
     except BaseException:
-        if not is_kept_if_dead:
+        if is_kept_if_dead:
+            say(f"not complete: what there is of it is in {directory.path}")
+            say(f"tdo analyze {directory.path} reads that; or remove it")
+        else:
             directory.drop()
         raise
     finally:

@@ -7,10 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from testbed.commands import detached
 from testbed.commands.analyze import analyze_fresh
 from testbed.commands.privileges import require_root
 from testbed.commands.report import report_run
 from testbed.commands.sweep import add_arguments, run_sweep
+from testbed.detached.launch import is_detached
 from testbed.experiment import BACKENDS, Experiment, parse_change
 from testbed.run import Outcome, judge_metrics, run_experiment
 from testbed.run_directory import load_run_experiment
@@ -30,6 +32,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
     _add_outputs(parser)
     add_arguments(parser)
+    detached.add_arguments(parser)
     parser.set_defaults(run=_run)
     again = commands.add_parser("rerun", help="the same run again, from its directory")
     again.add_argument("directory", type=Path, help="a run directory")
@@ -49,6 +52,8 @@ def _run(options: argparse.Namespace) -> int:
         if getattr(options, key) is not None:
             changes[key] = getattr(options, key)
     sweep = load_sweep(options.file, changes)
+    if options.detach and not is_detached():
+        return detached.start(sweep, options)
     if not sweep.is_plain:
         return run_sweep(sweep, options)
     return _perform(f"run {options.file}", sweep.experiments[0].experiment, sweep.text, options)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from testbed.emulation.namespaces import entered, own_cookie
 from testbed.errors import EmulationError
+from testbed.processes import boot_id, is_running, start_time
 
 LEDGERS = Path("/run/tdo")
 RUN_VARIABLE = "TDO_RUN"
@@ -43,7 +44,7 @@ class Ledger:
         """A ledger for a new network of this process, on disk."""
         pid = os.getpid()
         command = " ".join(sys.argv)
-        ledger = cls(secrets.token_hex(4), pid, _start_time(pid), _boot_id(), command)
+        ledger = cls(secrets.token_hex(4), pid, start_time(pid), boot_id(), command)
         LEDGERS.mkdir(mode=0o755, exist_ok=True)
         ledger.write()
         return ledger
@@ -61,8 +62,7 @@ class Ledger:
     @property
     def is_live(self) -> bool:
         """Whether the process that made the network still runs."""
-        same_boot = self.boot == _boot_id()
-        return same_boot and _start_time(self.owner) == self.owner_started
+        return is_running(self.owner, self.owner_started, self.boot)
 
     def write(self) -> None:
         """Bring the file up to date in one step."""
@@ -72,7 +72,7 @@ class Ledger:
 
     def settle(self) -> list[str]:
         """End what is left of the network, strike it off, and say what was removed."""
-        ended = _end_processes(self) if self.boot == _boot_id() else []
+        ended = _end_processes(self) if self.boot == boot_id() else []
         self.path.unlink(missing_ok=True)
         return ended
 
@@ -80,7 +80,7 @@ class Ledger:
 def clean() -> tuple[list[str], list[str]]:
     """Remove what networks of ended processes left; returns what was removed and what was not."""
     removed, kept = [], []
-    for ledger in _ledgers():
+    for ledger in read_ledgers():
         if ledger.is_live:
             kept.append(f"network {ledger.run_id} of process {ledger.owner} ({ledger.command})")
             continue
@@ -93,7 +93,8 @@ def clean() -> tuple[list[str], list[str]]:
     return removed, kept
 
 
-def _ledgers() -> Iterator[Ledger]:
+def read_ledgers() -> Iterator[Ledger]:
+    """Those of all networks that are there, or were when their processes were killed."""
     for path in sorted(LEDGERS.glob("*.json")):
         with suppress(FileNotFoundError):  # its network was stopped in the meantime
             yield Ledger(**json.loads(path.read_text()))
@@ -178,16 +179,3 @@ def _command_of(pid: int) -> str:
     except OSError:
         return "ended"
     return b" ".join(words).decode(errors="replace").strip()
-
-
-def _start_time(pid: int) -> int:
-    """When a process started, in the kernel's ticks; 0 if it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return 0 if fields[0] == "Z" else int(fields[19])
-
-
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -1,0 +1,40 @@
+"""The part of `tdo run` that is for runs without a terminal."""
+
+import argparse
+import json
+import sys
+
+from testbed.commands.privileges import require_root
+from testbed.detached.launch import Launch, launch
+from testbed.sweep import Sweep
+from testbed.sweep_directory import SweepDirectory
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that start a run and leave it to itself."""
+    parser.add_argument(
+        "--detach", action="store_true", help="go on without a terminal; see tdo status"
+    )
+    parser.add_argument("--id", metavar="ID", help="of a detached run: its id; default: made up")
+
+
+def start(sweep: Sweep, options: argparse.Namespace) -> int:
+    """Start a run or a sweep that goes on by itself, and say how to follow it."""
+    backends = sorted({swept.experiment.backend for swept in sweep.experiments})
+    if "emulation" in backends:
+        require_root(f"run {options.file} --detach")
+    directory = None if sweep.is_plain else SweepDirectory.of(sweep, options.out).path
+    what = Launch(sweep.name, " and ".join(backends), options.out, options.id, directory)
+    folder = launch(what, sys.argv[1:])
+    status = folder.status()
+    print(f"{sweep.name}: run {status.id} goes on by itself, as process {status.pid}")
+    print(f"  how it is doing   tdo status {status.id}{_results(options)}")
+    print(f"  what it prints    tail -f {folder.log}")
+    print(f"  to end it early   {'sudo ' if 'emulation' in backends else ''}kill {status.pid}")
+    if options.json:
+        print(json.dumps(status.to_dict()))
+    return 0
+
+
+def _results(options: argparse.Namespace) -> str:
+    return "" if str(options.out) == "results" else f" --out {options.out}"

@@ -1,0 +1,166 @@
+"""`tdo remote`: runs on another machine over SSH."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from testbed.commands.status import print_run, print_status
+from testbed.experiment import BACKENDS, parse_change
+from testbed.sweep import load_sweep
+
+_FAILED, _NOT_VALID = 1, 3
+
+
+def add_parser(commands: Any) -> None:
+    """Add `remote` to the commands."""
+    remote = commands.add_parser("remote", help="run on another machine over SSH")
+    actions = remote.add_subparsers(metavar="ACTION", required=True)
+    _add_run(actions)
+    status = actions.add_parser("status", help="say how runs there are doing")
+    _add_place(status)
+    status.add_argument("id", nargs="?", metavar="RUN", help="a run's id, or its beginning")
+    status.add_argument("--follow", action="store_true", help="print what the run prints")
+    status.add_argument("--json", action="store_true", help="end with one JSON object")
+    status.set_defaults(run=_status)
+    fetch = actions.add_parser("fetch", help="bring the results of a run here")
+    _add_place(fetch)
+    fetch.add_argument("id", metavar="RUN", help="a run's id, or its beginning")
+    fetch.add_argument("--out", type=Path, default=Path("results"), help="default: results")
+    fetch.set_defaults(run=_fetch)
+    clean = actions.add_parser("clean", help="remove what was sent there; results are kept")
+    _add_place(clean)
+    clean.add_argument("--runs", action="store_true", help="also the runs that were fetched")
+    clean.set_defaults(run=_clean)
+
+
+def _add_run(actions: Any) -> None:
+    parser = actions.add_parser("run", help="send an experiment, run it there, fetch the results")
+    _add_place(parser)
+    parser.add_argument("file", type=Path, help="an experiment file here; lists in it are swept")
+    parser.add_argument("--backend", choices=BACKENDS, help="instead of the file's")
+    parser.add_argument("--seed", type=int, help="instead of the file's")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
+    parser.add_argument("--no-report", action="store_true", help="run, and analyse nothing")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
+    parser.add_argument("--detach", action="store_true", help="start it, and do not wait for it")
+    parser.add_argument("--no-fetch", action="store_true", help="leave the results there")
+    parser.add_argument(
+        "--beside", action="store_true", help="even if another emulated run goes on"
+    )
+    parser.add_argument(
+        "--environment",
+        metavar="DIR",
+        help="a Python environment there that has what the testbed needs; default: one is made",
+    )
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.set_defaults(run=_run)
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("host", metavar="HOST", help="as you would give it to ssh")
+    parser.add_argument(
+        "--ssh-config", type=Path, metavar="FILE", help="as from `vagrant ssh-config`"
+    )
+    parser.add_argument(
+        "--folder", default=".tdo", metavar="DIR", help="for what is ours there; default: ~/.tdo"
+    )
+
+
+def _place(options: argparse.Namespace) -> Any:
+    from testbed.remote.jobs import Place
+
+    environment = getattr(options, "environment", None)
+    return Place(options.host, options.ssh_config, options.folder, environment)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from testbed.remote.jobs import Order, fetch_run, follow_run, reach, start_run
+
+    changes = dict(parse_change(text) for text in options.changes)
+    for key in ("backend", "seed"):
+        if getattr(options, key) is not None:
+            changes[key] = getattr(options, key)
+    sweep = load_sweep(options.file, changes)
+    order = Order(options.file, sweep, _options_there(options), options.beside)
+    place = _place(options)
+    with reach(place, _say) as far:
+        run_id = start_run(far, place, order, _say)
+        if options.detach:
+            return 0
+        try:
+            run = follow_run(far, run_id, _print_line)
+        except KeyboardInterrupt:
+            _say(f"the run goes on there; later: tdo remote fetch {options.host} {run_id}")
+            raise
+        if run["phase"] != "finished":
+            print(f"tdo: {options.host}: run {run_id}: {run['died']}", file=sys.stderr)
+        elif not options.no_fetch:
+            run["fetched"] = str(fetch_run(far, run, options.out, _say))
+            print(f"results: {run['fetched']}")
+    if options.json:
+        print(json.dumps(run))
+    return _exit_status(run)
+
+
+def _options_there(options: argparse.Namespace) -> list[str]:
+    """What `tdo run` is told there of what was said here."""
+    words = [f"--set={change}" for change in options.changes]
+    words += [] if options.backend is None else [f"--backend={options.backend}"]
+    words += [] if options.seed is None else [f"--seed={options.seed}"]
+    return words + (["--no-report"] if options.no_report else [])
+
+
+def _exit_status(run: dict[str, Any]) -> int:
+    """That of the run there; one that was killed has failed."""
+    status = run["exit_status"]
+    if status is None and run["phase"] == "finished":  # nobody was left to write it down
+        return 0 if run["verdict"] == "valid" else _NOT_VALID
+    return _FAILED if status is None or status < 0 else int(status)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from testbed.remote.jobs import find_run, follow_run, reach, read_status
+
+    with reach(_place(options), _say) as far:
+        if options.id is None:
+            answer = read_status(far)
+            print_status(answer["runs"], answer["networks"])
+        else:
+            answer = find_run(far, options.id)
+            if options.follow:
+                answer = follow_run(far, answer["id"], _print_line)
+            print_run(answer)
+    if options.json:
+        print(json.dumps(answer))
+    return 0
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from testbed.remote.jobs import fetch_run, find_run, reach
+
+    with reach(_place(options), _say) as far:
+        print(f"results: {fetch_run(far, find_run(far, options.id), options.out, _say)}")
+    return 0
+
+
+def _clean(options: argparse.Namespace) -> int:
+    from testbed.remote.jobs import clean_there, reach
+
+    with reach(_place(options), _say) as far:
+        removed, left = clean_there(far, options.runs)
+    for line in removed or ["nothing to remove"]:
+        print(line)
+    for line in left:
+        print(f"left alone: {line}")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(f"{line}", file=sys.stderr, flush=True)
+
+
+def _print_line(line: str) -> None:
+    if not line.startswith("{"):  # the outcome is for programs
+        print(line, flush=True)

@@ -1,0 +1,88 @@
+"""Whom to trust: a machine is what it says it is if its key is in a `known_hosts` file.
+
+A key that is not there, or is another, ends the matter, whatever `StrictHostKeyChecking` says.
+There is one exception, for Vagrant: its configuration says `StrictHostKeyChecking no` and
+`UserKnownHostsFile /dev/null`, as its machines are made anew all the time. Both together are
+heeded, and said aloud, if the connection goes to this machine's loopback address, where nobody
+is in between; and the key has to stay the same as long as the command runs.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Any
+
+import paramiko
+
+from testbed.remote.errors import RemoteError
+from testbed.remote.ssh_settings import Destination
+
+
+def fingerprint(key: Any) -> str:
+    """A key's fingerprint as `ssh-keygen -l` prints it."""
+    digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode()
+    return f"{key.get_name()} SHA256:{digest.rstrip('=')}"
+
+
+class KeyCheck:
+    """Which keys are accepted; lives as long as a command, over all its connections."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._accepted: dict[str, Any] = {}
+
+    def apply(self, client: Any, destination: Destination, address: str | None) -> None:
+        """Let a client know the keys, and what to do about others; `address` is the peer's."""
+        for path in destination.known_hosts:
+            try:
+                client.load_system_host_keys(str(path))
+            except (paramiko.SSHException, paramiko.hostkeys.InvalidHostKey, ValueError) as error:
+                raise RemoteError(f"{path}: expected known host keys, found: {error}") from error
+        client.set_missing_host_key_policy(_Unknown(self, destination, address))
+
+    def judge_unknown(self, destination: Destination, address: str | None, key: Any) -> None:
+        """Raise, unless this is the exception that the module speaks of."""
+        name = destination.key_name
+        if destination.is_unchecked_wanted and _is_loopback(address):
+            accepted = self._accepted.setdefault(name, key)
+            if accepted != key:
+                raise changed_key(destination, key)
+            if accepted is key:
+                self._say(
+                    f"{name}: its key {fingerprint(key)} is not checked, as the SSH configuration "
+                    "says, and the machine is on this one"
+                )
+            return
+        raise RemoteError(
+            f"{destination.name}: unknown host key {fingerprint(key)}; compare it with `ssh-keygen "
+            f"-lf /etc/ssh/ssh_host_ed25519_key.pub` typed there, then add it: ssh-keyscan -p "
+            f"{destination.port} {destination.host} >> ~/.ssh/known_hosts"
+        )
+
+
+class _Unknown:
+    """What Paramiko asks about a key that no file has."""
+
+    def __init__(self, check: KeyCheck, destination: Destination, address: str | None) -> None:
+        self._check, self._destination, self._address = check, destination, address
+
+    def missing_host_key(self, _client: Any, _hostname: str, key: Any) -> None:
+        """Raise if the key is not to be accepted."""
+        self._check.judge_unknown(self._destination, self._address, key)
+
+
+def changed_key(destination: Destination, key: Any) -> RemoteError:
+    """The error for a machine that is not the one it was."""
+    return RemoteError(
+        f"{destination.name}: the host key CHANGED and is now {fingerprint(key)}; someone may be "
+        f"in between. If the machine was made anew, and only then: ssh-keygen -R "
+        f"'{destination.key_name}', and add the new key"
+    )
+
+
+def _is_loopback(address: str | None) -> bool:
+    try:
+        return address is not None and ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,242 @@
+"""What `tdo remote` does: run there, ask there, fetch from there, clean there."""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from testbed.detached.state import GOING_ON
+from testbed.errors import UsageError
+from testbed.experiment import NAME_PATTERN
+from testbed.remote.connection import Connection
+from testbed.remote.errors import RemoteError
+from testbed.remote.far_machine import FarMachine
+from testbed.remote.fetching import fetch_directory
+from testbed.remote.parcels import pack_experiment, pack_project
+from testbed.remote.session import Say, Session
+from testbed.remote.ssh_settings import find_destination
+from testbed.run_directory import point_latest
+from testbed.sweep import Sweep
+
+Run = dict[str, Any]  # as `tdo status --json` has it
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the other machine is, and where things of ours are on it."""
+
+    host: str
+    ssh_config: Path | None = None
+    folder: str = ".tdo"
+    environment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A run to be done: its file, what the file says, and options for `tdo run` there."""
+
+    file: Path
+    sweep: Sweep
+    options: Sequence[str] = ()
+    is_beside_others: bool = False
+
+
+@contextmanager
+def reach(place: Place, say: Say) -> Iterator[FarMachine]:
+    """The other machine, while a connection to it is kept up."""
+    with Session(find_destination(place.host, place.ssh_config), say) as session:
+        yield FarMachine(session, place.folder, say)
+
+
+def start_run(far: FarMachine, place: Place, order: Order, say: Say) -> str:
+    """Send what is needed and start a run that needs us no more; returns its id."""
+    parcel, name = pack_experiment(order.file, order.sweep)
+    project = far.send(pack_project(), "projects")
+    experiment = far.send(parcel, "experiments") / name
+    far.prepare(project, place.environment)
+    backends = {swept.experiment.backend for swept in order.sweep.experiments}
+    needs_root = "emulation" in backends
+    if needs_root:
+        require_emulation(far, project)
+        if not order.is_beside_others:
+            require_quiet(far, project)
+    run_id = f"{order.sweep.name}-{secrets.token_hex(3)}"
+    options = ["--detach", "--json", "--id", run_id, "--out", str(far.results), *order.options]
+    _start(
+        far, run_id, far.tdo(project, ["run", str(experiment), *options], needs_root), needs_root
+    )
+    say(f"run {run_id} goes on there by itself; ask with `tdo remote status {far.name} {run_id}`")
+    return run_id
+
+
+def _start(far: FarMachine, run_id: str, command: str, needs_root: bool) -> None:
+    """Start the run once, even if we are cut off and do not hear that it did."""
+    given = far.become_root()[1] if needs_root else ""
+    state = str(far.results / ".runs" / run_id / "state.json")
+
+    def is_started(connection: Connection) -> bool:
+        with connection.guarded():
+            try:
+                connection.sftp.stat(state)
+            except FileNotFoundError:
+                return False
+        return True
+
+    def start(connection: Connection) -> None:
+        if is_started(connection):
+            return
+        done = connection.run(command, given)
+        if done.status != 0 and not is_started(connection):
+            raise RemoteError(f"{far.name}: {done.last_words.removeprefix('tdo: ')}")
+
+    far.session.persist(start)
+
+
+def require_emulation(far: FarMachine, project: PurePosixPath) -> None:
+    """Raise with what is missing there, and the command that mends it."""
+    done = far.run_tdo(project, ["doctor", "--json"], as_root=True)
+    answer = _last_object(far, done.output, done.last_words)
+    if not answer["can_emulate"]:
+        miss = next(f for f in answer["findings"] if f["is_needed"] and not f["is_good"])
+        raise RemoteError(
+            f"{far.name}: expected a machine that can emulate networks, found {miss['name']}: "
+            f"{miss['found']}; type there: {miss['remedy']}"
+        )
+
+
+def require_quiet(far: FarMachine, project: PurePosixPath) -> None:
+    """Raise if something emulated goes on there: both would be late."""
+    answer = _ask_status(far, project, [])
+    others = [
+        f"run {run['id']} ({run['progress']})"
+        for run in answer["runs"]
+        if run["phase"] in GOING_ON and "emulation" in run["backend"]
+    ]
+    others += [f"network {n['id']} of process {n['pid']}" for n in answer["networks"]]
+    if others:
+        raise RemoteError(
+            f"{far.name}: expected no other emulated run going on there, found {others[0]}; wait "
+            f"for it, or start this one beside it with --beside, which makes both less exact"
+        )
+
+
+def read_status(far: FarMachine) -> dict[str, Any]:
+    """All runs and networks there, as `tdo status --all --json` has them."""
+    project = far.find_project()
+    if project is None:
+        return {"runs": [], "networks": []}
+    return _ask_status(far, project, ["--all"])
+
+
+def find_run(far: FarMachine, wanted: str) -> Run:
+    """The run there with an id, of which the beginning is enough."""
+    runs: list[Run] = read_status(far)["runs"]
+    found = [run for run in runs if run["id"] == wanted]
+    found = found or [run for run in runs if run["id"].startswith(wanted)]
+    if len(found) != 1:
+        known = ", ".join(run["id"] for run in (found or runs)[:5]) or "none"
+        raise UsageError(f"{wanted}: expected the id of a run on {far.name}, found {known}")
+    return found[0]
+
+
+def _ask_status(far: FarMachine, project: PurePosixPath, more: Sequence[str]) -> dict[str, Any]:
+    done = far.run_tdo(project, ["status", "--json", "--out", str(far.results), *more])
+    return _last_object(far, done.output, done.last_words)
+
+
+def _last_object(far: FarMachine, output: str, last_words: str) -> dict[str, Any]:
+    """The JSON object with which a command of ours ends what it prints."""
+    try:
+        answer = json.loads(output.strip().rpartition("\n")[2])
+    except ValueError:
+        raise RemoteError(f"{far.name}: {last_words.removeprefix('tdo: ')}") from None
+    if not isinstance(answer, dict):
+        raise RemoteError(f"{far.name}: expected an answer of tdo there, found {last_words}")
+    return answer
+
+
+def follow_run(far: FarMachine, run_id: str, on_line: Callable[[str], None]) -> Run:
+    """Hand over what a run prints, line by line, until it ends; returns how it ended."""
+    waiting = b""
+
+    def take(piece: bytes) -> None:
+        nonlocal waiting
+        *lines, waiting = (waiting + piece).split(b"\n")
+        for line in lines:
+            on_line(line.decode(errors="replace"))
+
+    far.follow(run_id, take)
+    if waiting:
+        on_line(waiting.decode(errors="replace"))
+    return find_run(far, run_id)
+
+
+def fetch_run(far: FarMachine, run: Run, results: Path, say: Say) -> Path:
+    """Bring the directory of a run that has ended below the results here."""
+    if run["phase"] in GOING_ON:
+        raise UsageError(
+            f"{run['id']}: expected a run that has ended, found it {run['phase']} on {far.name}; "
+            f"follow it with `tdo remote status {far.name} {run['id']} --follow`"
+        )
+    if run["directory"] is None:
+        raise RemoteError(f"{run['id']}: it left nothing to fetch on {far.name}: {run['died']}")
+    directory = PurePosixPath(run["directory"])
+    for name in (run["name"], directory.name, run["id"]):
+        if not NAME_PATTERN.fullmatch(name):
+            raise RemoteError(f"{far.name}: expected the name of a run, found {name!r}")
+    fetched = fetch_directory(far, directory, results / run["name"], say)
+    _mark_fetched(far, run["id"])
+    if run["phase"] == "finished" and not fetched.name.startswith("sweep-"):
+        _point_if_latest(fetched)
+    return fetched
+
+
+def _point_if_latest(fetched: Path) -> None:
+    latest = fetched.parent / "latest"
+    if not latest.exists() or latest.stat().st_mtime <= fetched.stat().st_mtime:
+        point_latest(fetched)
+
+
+def _mark_fetched(far: FarMachine, run_id: str) -> None:
+    """Leave word there that this run need not be kept."""
+    mark = str(far.results / ".runs" / run_id / "fetched")
+
+    def leave(connection: Connection) -> None:
+        with connection.guarded(), connection.sftp.open(mark, "w"):
+            pass
+
+    try:
+        far.session.persist(leave)
+    except OSError:
+        return  # the disk is full, or the folder another user's; then it is kept
+
+
+def clean_there(far: FarMachine, with_runs: bool) -> tuple[list[str], list[str]]:
+    """Remove what we put there; returns what was removed and what was left, and why."""
+    project = far.find_project()
+    removed, left = [], []
+    if project is not None:
+        cleaned = far.run_tdo(project, ["clean"], as_root=True)
+        if cleaned.status != 0:
+            raise RemoteError(f"{far.name}: {cleaned.last_words.removeprefix('tdo: ')}")
+        removed = [line for line in cleaned.output.splitlines() if line.startswith("removed ")]
+    runs = read_status(far)["runs"]
+    live = [run for run in runs if run["phase"] in GOING_ON]
+    done = [run for run in runs if with_runs and run["is_fetched"]]
+    left += [f"run {run['id']} and its project: it goes on" for run in live]
+    left += [
+        f"run {run['id']} in {run['directory']}: "
+        + ("--runs removes it" if run["is_fetched"] else "it was not fetched")
+        for run in runs
+        if run not in live and run not in done
+    ]
+    answer = far.call_as_root(
+        "tidy",
+        folder=str(far.facts.folder),
+        kept_projects=[run["project"] for run in live],
+        runs=[(run["id"], run["directory"]) for run in done],
+    )
+    return [*removed, *(f"removed {path}" for path in answer["removed"])], left

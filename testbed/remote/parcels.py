@@ -1,0 +1,125 @@
+"""What is sent: the project, and an experiment with the files it names, each as one archive.
+
+An archive has its name from what is in it, so what is there already is not sent again, and two
+versions of the project never mix. The same files give the same archive.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from testbed.errors import ExperimentError
+from testbed.remote.errors import RemoteError
+from testbed.sweep import Sweep
+
+PROJECT = Path(__file__).parents[2]
+_FOLDERS = ("agents", "analysis", "benchmarks", "experiments", "scripts", "testbed", "topologies")
+_FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
+_NEEDED = ("setup.py", "pyproject.toml", "scripts/setup")
+_DIGITS = 16
+_MOST_BYTES = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """An archive, compressed, with the digest of what is in it."""
+
+    digest: str
+    content: bytes
+    unpacked_bytes: int
+
+
+def pack(files: Mapping[PurePosixPath, Path]) -> Parcel:
+    """The parcel of some files under the names they are to have."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, path in sorted(files.items()):
+            content = path.read_bytes()
+            entry = tarfile.TarInfo(str(name))
+            entry.size = len(content)
+            entry.mode = 0o755 if os.access(path, os.X_OK) else 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    whole = plain.getvalue()
+    digest = hashlib.sha256(whole).hexdigest()
+    return Parcel(digest, gzip.compress(whole, mtime=0), len(whole))
+
+
+def pack_project(root: Path = PROJECT) -> Parcel:
+    """The project as it is now, with what is not committed yet, without what git ignores."""
+    missing = [name for name in _NEEDED if not (root / name).is_file()]
+    if missing:
+        raise RemoteError(
+            f"{root}: expected the project's folder, to send it, found no {missing[0]}; run "
+            f"`.venv/bin/tdo` of a checkout"
+        )
+    names = _ask_git(root) or sorted(_walk(root))
+    files = {PurePosixPath(name): root / name for name in names if (root / name).is_file()}
+    sizes = {path: path.stat().st_size for path in files.values()}
+    if sum(sizes.values()) > _MOST_BYTES:
+        largest = max(sizes, key=lambda path: sizes[path])
+        raise RemoteError(
+            f"{root}: expected a project of at most {_MOST_BYTES / 1e6:.0f} MB to send, found "
+            f"{sum(sizes.values()) / 1e6:.0f} MB; move {largest} away, or let git ignore it"
+        )
+    return pack(files)
+
+
+def environment_digest(root: Path = PROJECT) -> str:
+    """What the Python environment depends on; `scripts/setup` marks it in the same way."""
+    content = (root / "setup.py").read_bytes() + (root / "pyproject.toml").read_bytes()
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+def pack_experiment(file: Path, sweep: Sweep) -> tuple[Parcel, PurePosixPath]:
+    """An experiment file with the topologies it names, and the file's name in the parcel.
+
+    The files keep their places relative to each other, so what is said in them stays true.
+    """
+    folder = file.parent.resolve()
+    named = {
+        swept.experiment.topology.file
+        for swept in sweep.experiments
+        if swept.experiment.topology.kind == "file"
+    }
+    paths = [folder / file.name, *(_find_named(file, folder, name) for name in sorted(named))]
+    root = Path(os.path.commonpath([path.parent for path in paths]))
+    files = {PurePosixPath(path.relative_to(root).as_posix()): path for path in paths}
+    return pack(files), next(iter(files))
+
+
+def _find_named(file: Path, folder: Path, name: str) -> Path:
+    path = Path(os.path.normpath(folder / name))
+    if Path(name).is_absolute() or not path.is_file():
+        raise ExperimentError(
+            f"{file}: topology.file: expected a file named from the experiment's folder, as both "
+            f"are sent to another machine, found {name}"
+        )
+    return path
+
+
+def _ask_git(root: Path) -> list[str]:
+    """What git knows or would add; nothing if this is no checkout, or there is no git."""
+    if not (root / ".git").exists():
+        return []
+    listing = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        asked = subprocess.run(["git", "-C", str(root), *listing], capture_output=True, check=False)
+    except OSError:
+        return []
+    if asked.returncode != 0:
+        return []
+    return [os.fsdecode(name) for name in asked.stdout.split(b"\0") if name]
+
+
+def _walk(root: Path) -> Iterator[str]:
+    for folder in _FOLDERS:
+        for path in (root / folder).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root).as_posix()
+    yield from _FILES
