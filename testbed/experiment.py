@@ -29,6 +29,8 @@ FAULT_ACTIONS = (
     "link-up",
     "router-down",
     "router-up",
+    "partition",
+    "heal",
     "delay",
 )
 
@@ -165,7 +167,12 @@ def _read_layer(section: str, given: Any) -> dict[str, Any]:
     _check_choice(f"{section}.kind", kind, tuple(LAYERS[section]))
     protocol = find_protocol(section, str(kind))
     defaults = protocol.defaults
-    settings = {key: value for key, value in given.items() if key != "kind"}
+    settings = {
+        key: _as_text(value) if isinstance(defaults.get(key), str) else value
+        for key, value in given.items()
+        if key != "kind"
+    }
+    _check_kind(section, str(kind), settings)
     check_keys(f"{section}.", settings, list(defaults))
     for key, value in settings.items():
         check_type(f"{section}.{key}", value, type(defaults[key]))
@@ -174,6 +181,27 @@ def _read_layer(section: str, given: Any) -> dict[str, Any]:
     except ValueError as error:
         raise ExperimentError(f"{section}.{error}") from error
     return {"kind": kind, **defaults, **settings}
+
+
+def _as_text(value: Any) -> Any:
+    """A number where a text is wanted, as a text: a limit may be "lg2" or 8."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+def _check_kind(section: str, kind: str, settings: Mapping[str, Any]) -> None:
+    """Raise if a key is one of another kind's: its kind was changed and the rest was not."""
+    known = find_protocol(section, kind).defaults
+    for key in settings:
+        if key in known:
+            continue
+        others = [k for k in LAYERS[section] if key in find_protocol(section, k).defaults]
+        if others:
+            raise ExperimentError(
+                f"{section}.{key}: expected a setting of {kind}, found one of "
+                f"{' and '.join(others)}; take it out of a copy of the file, or keep that kind "
+                f"({kind} has {', '.join(sorted(known)) or 'no settings'})"
+            )
 
 
 def _read_fields(cls: type[Any], prefix: str, given: Any) -> Any:

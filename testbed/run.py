@@ -10,8 +10,8 @@ from typing import Any
 
 from testbed.detached.state import RECORDING
 from testbed.emulation.run import emulate, judge
-from testbed.errors import ExperimentError
-from testbed.experiment import Experiment, Fault
+from testbed.experiment import Experiment
+from testbed.faults import plan_faults
 from testbed.run_directory import Origin, RunDirectory, point_latest, write_json
 from testbed.simulation.run import simulate
 from testbed.stage import cast, make_underlay, plan_churn
@@ -74,10 +74,9 @@ def _run_in(
 ) -> Outcome:
     start = time.perf_counter()
     underlay = underlay or make_underlay(experiment)
-    for number, fault in enumerate(experiment.faults):
-        _check_fault(f"fault[{number}]", fault, underlay)
+    faults = plan_faults(experiment.faults, underlay)
     castings = cast(experiment, underlay)
-    played = replace(experiment, faults=(*experiment.faults, *plan_churn(experiment, underlay)))
+    played = replace(experiment, faults=(*faults, *plan_churn(experiment, underlay)))
     directory = create()
     say(f"{RECORDING}{directory.path}")
     directory.played_faults = played.faults
@@ -142,22 +141,6 @@ def _timed(directory: RunDirectory, phase: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     directory.phases[phase] = round(time.perf_counter() - start, 3)
-
-
-def _check_fault(where: str, fault: Fault, underlay: Underlay) -> None:
-    """Raise if a fault is about something that the underlay does not have."""
-    known: dict[str, set[str]] = {
-        "agent": {host.name for host in underlay.hosts},
-        "router": set(underlay.router_index),
-        "link": {n for link in underlay.links for n in (link.name, f"{link.b}-{link.a}")},
-    }
-    kind = "link" if fault.action == "delay" else next(k for k in known if k in fault.action)
-    if fault.target not in known[kind]:
-        example = min(known[kind], key=len)
-        raise ExperimentError(
-            f"{where}.target: expected {'an' if kind == 'agent' else 'a'} {kind} of this network, "
-            f"as in {example!r}; found {fault.target!r}"
-        )
 
 
 def hand_over(written: list[Path]) -> None:

@@ -103,6 +103,24 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_experiment(tmp_path / "no.toml")
 
 
+def test_a_number_may_stand_where_a_text_may(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text('[overlay]\nkind = "tdo-walk"\n')
+    limits = [
+        load_experiment(path, dict([parse_change(text)])).overlay["degree_limit"]
+        for text in ("overlay.degree_limit=8", 'overlay.degree_limit="8"')
+    ]
+    assert limits == ["8", "8"]
+
+
+def test_a_kind_that_was_changed_alone_says_what_stands_in_its_way(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text('[overlay]\nkind = "tdo-walk"\nheuristic = "mlink"\n')
+    wanted = "overlay.heuristic: expected a setting of hello, found one of tdo-walk.*greetings"
+    with pytest.raises(ExperimentError, match=wanted):
+        load_experiment(path, dict([parse_change("overlay.kind=hello")]))
+
+
 def test_a_change_needs_a_value() -> None:
     with pytest.raises(ExperimentError, match="--set seed: expected key=value"):
         parse_change("seed")
