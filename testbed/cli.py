@@ -15,6 +15,7 @@ from testbed.commands import (
     doctor,
     remote,
     report,
+    reproduce,
     run,
     shell,
     status,
@@ -58,6 +59,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     commands_in_order = (doctor, topology, run, status, remote, analyze, report, compare, shell)
-    for module in (*commands_in_order, clean, bench):
+    for module in (*commands_in_order, reproduce, clean, bench):
         module.add_parser(commands)
     return parser

@@ -41,9 +41,11 @@ def play_sweep(
     carriers: Mapping[str, Carrier],
     is_measured: bool,
     say: Callable[[str], None],
+    is_needed: Callable[[SweptExperiment], bool] = lambda _: True,
 ) -> list[Row]:
     """Do the runs that are not done, by the carrier of their backend; returns a row for each run.
 
+    Runs that are not needed are not done, and have a row only if they were done before.
     However it ends, the table has the runs that are complete by then.
     """
     parents = (directory.path.parents[1], directory.path.parent)
@@ -53,11 +55,12 @@ def play_sweep(
         earlier_commit = directory.read_commit(origin.commit)
         directory.prepare(sweep, origin)
         rows = _find_done(sweep, directory, is_measured)
-        pending = [swept for swept in sweep.experiments if name_run(swept) not in rows]
+        needed = [swept for swept in sweep.experiments if is_needed(swept)]
+        pending = [swept for swept in needed if name_run(swept) not in rows]
         say(f"{len(sweep.experiments)} runs, {len(rows)} of them done before, {len(pending)} to do")
         if rows and pending and earlier_commit != origin.commit:
             say(f"those done before are of commit {earlier_commit}, this is {origin.commit}")
-        progress = _Progress(len(sweep.experiments), len(rows), say)
+        progress = _Progress(len(rows) + len(pending), len(rows), say)
         try:
             for backend, carrier in carriers.items():
                 chosen = [swept for swept in pending if swept.experiment.backend == backend]

@@ -50,7 +50,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
     print()
     print_table(sweep.keys, rows)
     print(f"\n{directory.path}/runs.csv has all of it")
-    drawn = [] if options.no_report else _draw(sweep, rows, directory)
+    drawn = [] if options.no_report else draw_figures(sweep, rows, directory)
     verdicts = Counter(row["verdict"] for row in rows)
     if options.json:
         outcome = {"path": str(directory.path), "runs": len(rows), "verdicts": dict(verdicts)}
@@ -141,7 +141,7 @@ def _cell(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def _draw(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -> list[str]:
+def draw_figures(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -> list[str]:
     """Draw the figures that the file asks for; returns their files."""
     if not sweep.figures:
         return []

@@ -1,0 +1,22 @@
+"""The published claims that we stand beside: what they say, what feeds them, when they hold."""
+
+from analysis.claims.catalogue import CLAIMS, SCALES, UnknownClaim, find_claims
+from analysis.claims.claim import Claim, Source
+from analysis.claims.evidence import Finding, Part, SweepRows
+from analysis.claims.page import ClaimResult, SweepFiles, describe_interval, write_page
+
+__all__ = [
+    "CLAIMS",
+    "SCALES",
+    "Claim",
+    "ClaimResult",
+    "Finding",
+    "Part",
+    "Source",
+    "SweepFiles",
+    "SweepRows",
+    "UnknownClaim",
+    "describe_interval",
+    "find_claims",
+    "write_page",
+]

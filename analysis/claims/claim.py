@@ -1,0 +1,65 @@
+"""A claim of a paper as data, and how it is decided from the rows of sweeps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from analysis.claims.evidence import Evidence, Finding, MissingRows, SweepRows, matches
+from analysis.figures import Row
+
+FEWEST_SEEDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A sweep that feeds a claim: its file in `experiments/`, and which of its figures show it.
+
+    `only` says which of its runs are needed, where not all are: keys with the values they have.
+    """
+
+    experiment: str
+    figures: tuple[str, ...]
+    only: Mapping[str, Any] = field(default_factory=dict)
+
+    def needs(self, row: Row) -> bool:
+        """Whether a run is needed, by its row or what sets it apart."""
+        return matches(row, self.only)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a paper says, where, and the relation that decides whether ours agrees."""
+
+    id: str
+    claim: str
+    figure: str
+    published: str
+    relation: str
+    sources: tuple[Source, ...]
+    decide: Callable[[Evidence], Finding]
+
+    def evaluate(self, sweeps: Mapping[str, SweepRows], failed: int = 0) -> Finding:
+        """What the rows say; where they are missing or too few, or runs failed, that they are."""
+        evidence = {
+            source.experiment: _needed(source, sweeps[source.experiment]) for source in self.sources
+        }
+        try:
+            finding = self.decide(evidence)
+        except MissingRows as error:
+            return Finding((), reason=f"cannot be told: {error}")
+        seeds = min(len(rows.choices("seed")) for rows in evidence.values())
+        if failed:
+            return replace(finding, reason=f"not decided: {failed} of its runs failed")
+        if seeds < FEWEST_SEEDS:
+            few = f"not decided: {seeds} of at least {FEWEST_SEEDS} seeds"
+            return replace(finding, reason=few)
+        return finding
+
+    def count_runs(self, sweeps: Mapping[str, SweepRows]) -> int:
+        """How many runs there are of those that it needs."""
+        return sum(len(_needed(source, sweeps[source.experiment]).rows) for source in self.sources)
+
+
+def _needed(source: Source, sweep: SweepRows) -> SweepRows:
+    rows: Sequence[Row] = [row for row in sweep.rows if source.needs(row)]
+    return replace(sweep, rows=rows)

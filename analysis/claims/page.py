@@ -1,0 +1,190 @@
+"""The page of reproduced claims: one HTML file with figures and data, which fetches nothing."""
+
+import base64
+import html
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+from analysis.claims.claim import Claim
+from analysis.claims.evidence import Estimate, Finding, Part
+
+_MARKS = {True: ("yes", "✓"), False: ("no", "✗"), None: ("aside", "·")}
+_SCALE_WORDS = {
+    "small": "128 peers on some 200 routers, where the paper has 1,024 on some 1,600: for a look, "
+    "not for the record",
+    "paper": "the paper's size: 1,024 peers on some 1,600 routers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFiles:
+    """What a sweep left: the command that repeats it, its figures by name, and its table."""
+
+    name: str
+    folder: Path
+    runs: int
+
+    def figure(self, name: str, suffix: str) -> Path:
+        """A file of a figure, which need not be there."""
+        return self.folder / "figures" / f"{name}{suffix}"
+
+    @property
+    def table(self) -> Path:
+        """The rows of its runs."""
+        return self.folder / "runs.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """A claim with what was found about it, from so many runs of which some failed."""
+
+    claim: Claim
+    finding: Finding
+    runs: int
+    failed: int = 0
+
+
+def write_page(
+    target: Path,
+    scale: str,
+    changes: Sequence[str],
+    results: Sequence[ClaimResult],
+    sweeps: Mapping[str, SweepFiles],
+) -> Path:
+    """Write the page of some claims; returns where it is."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.new")
+    draft.write_text(compose(scale, changes, results, sweeps), encoding="utf-8")
+    draft.replace(target)
+    return target
+
+
+def compose(
+    scale: str,
+    changes: Sequence[str],
+    results: Sequence[ClaimResult],
+    sweeps: Mapping[str, SweepFiles],
+) -> str:
+    """The page as a text."""
+    options = "".join(f" --set {shlex.quote(change)}" for change in changes)
+    words = _SCALE_WORDS[scale] + (f"; changed by {', '.join(changes)}" if changes else "")
+    parts = {
+        "scale": html.escape(words),
+        "summary": html.escape(_summary(results)),
+        "rows": "\n".join(_row(result) for result in results),
+        "claims": "\n".join(_section(result, scale, options, sweeps) for result in results),
+        "tables": "\n".join(_table_link(sweep) for sweep in sweeps.values()),
+        "version": html.escape(version("tdo-testbed")),
+    }
+    text = files("analysis.claims").joinpath("page.html").read_text("utf-8")
+    for name, part in parts.items():
+        before, _, after = text.partition(f"<!--{name}-->")
+        text = before + part + after
+    return text
+
+
+def _summary(results: Sequence[ClaimResult]) -> str:
+    verdicts = [result.finding.verdict for result in results]
+    words = {"yes": "yes", "in part": "in part", "no": "no", "?": "undecided"}
+    counted = [f"{verdicts.count(name)} {word}" for name, word in words.items() if name in verdicts]
+    return f"Do they hold? {', '.join(counted)}"
+
+
+def _row(result: ClaimResult) -> str:
+    claim, finding = result.claim, result.finding
+    return (
+        f'<tr><th scope="row"><a href="#{claim.id}">{claim.id}</a></th>'
+        f"<td>{html.escape(claim.claim)} <span class=soft>(figure {html.escape(claim.figure)})"
+        f"</span></td><td>{html.escape(claim.published)}</td><td>{_ours(finding)}</td>"
+        f"<td>{_interval(finding)}</td><td>{_badge(finding)}</td></tr>"
+    )
+
+
+def _ours(finding: Finding) -> str:
+    reason = f"<p class=reason>{html.escape(finding.reason)}</p>" if finding.reason else ""
+    return f"{reason}<ul class=parts>{''.join(map(_part, finding.parts))}</ul>"
+
+
+def _part(part: Part) -> str:
+    kind, mark = _MARKS[part.holds]
+    return f'<li class="{kind}"><b aria-label="{kind}">{mark}</b> {html.escape(part.text)}</li>'
+
+
+def _interval(finding: Finding) -> str:
+    if finding.interval is None:
+        return "none"
+    what = f"<br><span class=soft>{html.escape(finding.interval_of)}</span>"
+    return html.escape(describe_interval(finding.interval)) + what
+
+
+def describe_interval(interval: Estimate) -> str:
+    """An interval in a few characters; of one seed there is none."""
+    if interval.bounds is None:
+        return f"{interval.mean:.3g} (one seed)"
+    low, high = interval.bounds
+    return f"{interval.mean:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def _badge(finding: Finding) -> str:
+    kind = {"yes": "yes", "no": "no", "in part": "part", "?": "open"}[finding.verdict]
+    return f'<span class="badge {kind}">{finding.verdict}</span>'
+
+
+def _section(
+    result: ClaimResult, scale: str, options: str, sweeps: Mapping[str, SweepFiles]
+) -> str:
+    claim = result.claim
+    chosen = [(sweeps[source.experiment], source.figures) for source in claim.sources]
+    figures = [_figure(sweep, name) for sweep, names in chosen for name in names]
+    failed = f", {result.failed} failed" if result.failed else ""
+    command = f"tdo reproduce {claim.id} --scale {scale}{options}"
+    return (
+        f'<section id="{claim.id}"><h2>{claim.id} {_badge(result.finding)}</h2>'
+        f"<p>{html.escape(claim.claim[0].upper() + claim.claim[1:])}.</p>"
+        f"<dl><dt>Paper</dt><dd>figure {html.escape(claim.figure)}: "
+        f"{html.escape(claim.published)}</dd>"
+        f"<dt>Holds when</dt><dd>{html.escape(claim.relation)}</dd>"
+        f"<dt>Ours</dt><dd>{_ours(result.finding)}</dd>"
+        f"<dt>Interval</dt><dd>{_interval(result.finding)}</dd>"
+        f"<dt>Again</dt><dd><code>{html.escape(command)}</code> ({result.runs} runs{failed})"
+        f"</dd></dl>{''.join(figures)}</section>"
+    )
+
+
+def _figure(sweep: SweepFiles, name: str) -> str:
+    drawn, data = sweep.figure(name, ".svg"), sweep.figure(name, ".csv")
+    if not drawn.is_file():
+        return f"<p class=soft>{html.escape(name)} was not drawn: its runs are not there.</p>"
+    svg = _inline(drawn.read_text("utf-8"), f"{sweep.name}-{name}")
+    link = _download(data, f"{name}.csv", "data of this figure") if data.is_file() else ""
+    return f"<figure>{svg}<figcaption>{link}</figcaption></figure>"
+
+
+def _inline(svg: str, prefix: str) -> str:
+    """A picture as part of a page that may have others: without a prologue, ids of its own."""
+    picture = svg[svg.index("<svg") :]
+    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
+    picture = re.sub(r'\bid="', f'id="{prefix}-', picture)
+    picture = re.sub(r"url\(#", f"url(#{prefix}-", picture)
+    picture = re.sub(r'href="#', f'href="#{prefix}-', picture)
+    return picture.replace("<svg", f'<svg role="img" aria-label="{html.escape(prefix)}"', 1)
+
+
+def _table_link(sweep: SweepFiles) -> str:
+    if not sweep.table.is_file():
+        return ""
+    link = _download(sweep.table, f"{sweep.name}-runs.csv", f"{sweep.name}: {sweep.runs} runs")
+    return f"<li>{link}</li>"
+
+
+def _download(file: Path, name: str, label: str) -> str:
+    content = base64.b64encode(file.read_bytes()).decode("ascii")
+    return (
+        f'<a class=csv download="{html.escape(name)}" href="data:text/csv;base64,{content}">'
+        f"{html.escape(label)}</a>"
+    )

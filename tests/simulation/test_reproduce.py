@@ -1,0 +1,86 @@
+"""`tdo reproduce` from the command to its table, page and status, with real runs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.cli import main
+from tests.claim_runs import reproduce_here
+
+TINY = (
+    "topology.hosts=12",
+    'variant=[{label = "Waxman", topology = {kind = "waxman", routers = 20}}]',
+)
+
+
+def outcome(capsys: pytest.CaptureFixture[str]) -> tuple[str, list[dict[str, Any]]]:
+    text = capsys.readouterr().out
+    return text, json.loads(text.splitlines()[-1])["claims"]
+
+
+def test_example1_is_reproduced_once_and_found_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce_here(tmp_path, "T12") == 0
+    text, (claim,) = outcome(capsys)
+    assert (claim["id"], claim["holds"], claim["runs"]) == ("T12", True, 6)
+    assert set(claim) >= {"id", "paper", "ours", "interval", "holds", "runs"}
+    low, high = claim["interval"]
+    assert 10 < low < high < 30  # percent of messages saved
+    assert re.search(r"^T12 .* yes$", text, re.MULTILINE)
+
+    page = (tmp_path / "reproduce" / "small" / "T12.html").read_text()
+    assert page.count("<svg") == 2
+    assert "<!--" not in page
+
+    assert reproduce_here(tmp_path, "t12") == 0
+    again, claims = outcome(capsys)
+    assert "6 runs, 6 of them done before, 0 to do" in again
+    assert claims == [claim]
+
+
+def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes = [part for change in TINY for part in ("--set", change)]
+    assert reproduce_here(tmp_path, "T3", *changes) == 0
+    text, (claim,) = outcome(capsys)
+    assert "45 runs, 0 of them done before, 3 to do" in text
+    assert claim["runs"] == 3
+    assert isinstance(claim["holds"], bool)
+    (table,) = tmp_path.glob("fig5-limits/sweep-*/runs.csv")
+    assert len(table.read_text().splitlines()) == 4
+    assert "changed by topology.hosts=12" in (tmp_path / "reproduce/small/T3.html").read_text()
+
+
+def test_failed_runs_are_told_and_leave_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = 'fault=[{at_s = 1, action = "kill-agent", target = "h99"}]'
+    assert reproduce_here(tmp_path, "T12", "--set", fault) == 1
+    text, (claim,) = outcome(capsys)
+    assert (claim["holds"], claim["runs"], claim["failed"]) == (None, 0, 6)
+    assert claim["ours"].startswith("cannot be told: ")
+    assert "h99" in text
+    assert "was not drawn" in (tmp_path / "reproduce" / "small" / "T12.html").read_text()
+
+
+def test_an_unknown_claim_is_a_wrong_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "T1", "T55"]) == 2
+    assert capsys.readouterr().err.startswith("tdo: claim T55: expected one of T1, ")
+
+
+@pytest.mark.slow
+def test_the_command_carries_runs_on_spark(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tdo"), "reproduce", "T12", "--out", tmp_path, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (claim,) = json.loads(done.stdout.splitlines()[-1])["claims"]
+    assert (claim["holds"], claim["runs"]) == (True, 6)

@@ -1,0 +1,358 @@
+"""Published claims: each relation on made-up rows of the very sweeps that feed it."""
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.claims import CLAIMS, SCALES, Claim, SweepRows, UnknownClaim, find_claims
+from analysis.claims.evidence import Comparison, Part
+from testbed.commands.reproduce import EXPERIMENTS
+from testbed.sweep import Sweep, load_sweep
+
+Values = Mapping[str, Any]
+Made = dict[str, Any]
+
+LIMITS = ["lg1", "lg2", "sq", "none"]
+COSTS = {"SPath": 1.5, "SPotent": 1.7, "MaxPath": 1.8, "CNeigh": 1.9, "Sim": 2.2, "Rand": 2.4}
+
+
+def nearest_first(v: Values) -> Made:
+    return {
+        "discovered_links": {"nearest": 0.9, None: 0.8, "farthest": 0.7}[v["overlay.heuristic"]]
+    }
+
+
+def limits_matter(v: Values) -> Made:
+    place, heuristic = LIMITS.index(v["overlay.degree_limit"]), v["overlay.heuristic"]
+    seen = {"dbest": 0.9, "dworst": 0.8, "mlink": 0.85, "tarrand": 0.4, "donly": 0.0}[heuristic]
+    penalty = 1.5 - 0.1 * place + (2 if heuristic == "donly" else 0)
+    return {
+        "discovered_links": seen + 0.01 * place,
+        "mapped_links": 0.5,
+        "rdp.mean": penalty,
+        "rdp_without_last_miles.mean": penalty - 0.1,
+    }
+
+
+def peers_matter(v: Values) -> Made:
+    hosts, heuristic = v["topology.hosts"], v["overlay.heuristic"]
+    rank = {"dbest": 1, "dworst": 2, "mlink": 3, "donly": 0}[heuristic]
+    more = 1.3 if heuristic == "donly" else 1
+    return {
+        "rdp.mean": more * (2 - hosts / 2000),
+        "rdp_without_last_miles.mean": 1.1,
+        "stress_ratio": more * 0.5,
+        "inferences": rank / hosts,
+        "join_messages": 1000 * rank,
+    }
+
+
+def strategies_matter(v: Values) -> Made:
+    factor = 1 if v["workload.kind"] == "content-zipf" else 1.1
+    return {"last_tree.routing_efficiency": factor * {**COSTS, "MST": 2.6}[v["variant"]]}
+
+
+def cores_matter(v: Values) -> Made:
+    is_tree = v["variant"] == "root core's tree"
+    if v["variant"] == "MST":
+        return {"last_tree.routing_efficiency": 3, "control_efficiency_of_routing": 9}
+    return {
+        "last_tree.routing_efficiency": 2 + v["routing.cores"] * (0.1 if is_tree else -0.01),
+        "control_efficiency_of_routing": 4 + v["routing.cores"] * 0.1,
+    }
+
+
+def example_saves(v: Values) -> Made:
+    crossings, penalty, in_vain = {
+        "containment": (1000, 4.5, 0),
+        "underlay": (750, 1.2, 7),
+    }[v["variant"]]
+    return {
+        "events.crossings": crossings,
+        "rdp_of_paths.max": penalty,
+        "events.in_vain": in_vain,
+    }
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows that make a claim hold, and a change to some of them after which it does not."""
+
+    made: Callable[[Values], Made]
+    concerns: Callable[[Values], bool]
+    spoilt: Made
+    named: str
+    is_in_part: bool = True
+
+
+CASES = {
+    "T1": Case(
+        nearest_first,
+        lambda v: v["topology.kind"] == "waxman" and v["overlay.heuristic"] == "farthest",
+        {"discovered_links": 0.85},
+        "landmarks > farthest",
+    ),
+    "T2": Case(
+        limits_matter,
+        lambda v: v["overlay.heuristic"] == "tarrand" and v["overlay.degree_limit"] == "lg2",
+        {"discovered_links": 0.82},
+        "DWorst > TarRand, lg2 on",
+    ),
+    "T3": Case(limits_matter, lambda _: True, {"rdp.mean": 1.61}, "with them 1.61"),
+    "T4": Case(
+        limits_matter,
+        lambda v: v["overlay.heuristic"] == "donly" and v["topology.kind"] == "waxman",
+        {"rdp.mean": 1.45},
+        "DOnly > DBest, lg1 on Waxman",
+    ),
+    "T5": Case(
+        peers_matter,
+        lambda v: v["overlay.heuristic"] == "donly",
+        {"stress_ratio": 0.59},  # 18 % more
+        "stress of DOnly over 1.2 times that of MLink, Waxman",
+    ),
+    "T6": Case(
+        peers_matter,
+        lambda v: v["overlay.heuristic"] == "dworst",
+        {"join_messages": 3000.1},
+        "MLink > DWorst, transit-stub",
+    ),
+    "T7": Case(
+        strategies_matter,
+        lambda v: v["variant"] == "SPotent",
+        {"last_tree.routing_efficiency": 2.1},
+        "SPotent within 15 % of MaxPath, Zipf",
+    ),
+    "T8": Case(
+        strategies_matter,
+        lambda v: v["variant"] == "CNeigh" and v["workload.kind"] == "content-zipf",
+        {"last_tree.routing_efficiency": 2.2},
+        "CNeigh, uniform > Zipf",
+        is_in_part=False,
+    ),
+    "T9": Case(
+        cores_matter,
+        lambda v: v["variant"] == "all shortest paths",
+        {"last_tree.routing_efficiency": 1.95},
+        "cost with all shortest paths falls, 2 to 5",
+    ),
+    "T10": Case(
+        cores_matter,
+        lambda v: v["variant"] == "MST",
+        {"control_efficiency_of_routing": 4.3},
+        "MST > 5 cores",
+    ),
+    "T12": Case(
+        example_saves,
+        lambda v: v["variant"] == "underlay",
+        {"events.crossings": 1001},
+        "fewer messages",
+    ),
+}
+
+
+@cache
+def sweep_of(name: str, scale: str = "small") -> Sweep:
+    return load_sweep(EXPERIMENTS / f"{name}.toml", SCALES[scale][name])
+
+
+def claim_of(claim_id: str) -> Claim:
+    (claim,) = find_claims([claim_id])
+    return claim
+
+
+def rows_of(claim: Claim, made: Callable[[Values], Made], scale: str = "small") -> list[Made]:
+    """Rows of the sweep of a claim, with what is made up for each, which varies with the seed."""
+    (source,) = claim.sources
+    return [
+        {
+            **swept.values,
+            "seed": swept.experiment.seed,
+            **{
+                key: value * (1 + swept.experiment.seed / 1e6)
+                for key, value in made(swept.values).items()
+            },
+        }
+        for swept in sweep_of(source.experiment, scale).experiments
+    ]
+
+
+def given(claim: Claim, rows: list[Made], path: Path = Path()) -> dict[str, SweepRows]:
+    (source,) = claim.sources
+    return {source.experiment: SweepRows(source.experiment, rows, path)}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("claim_id", CASES)
+def test_a_claim_holds_when_its_relation_does(claim_id: str, scale: str) -> None:
+    claim, case = claim_of(claim_id), CASES[claim_id]
+    rows = rows_of(claim, case.made, scale)
+    finding = claim.evaluate(given(claim, rows))
+    if claim_id == "T4":
+        assert ("lg1, lg2, sq, none: Waxman 1.50, 1.40, 1.30, 1.20" in finding.ours) == (
+            scale == "paper"
+        )
+    assert (finding.holds, finding.verdict, finding.reason) == (True, "yes", "")
+    assert finding.interval is not None and finding.interval.low is not None
+    assert claim.count_runs(given(claim, rows)) == sum(map(claim.sources[0].needs, rows))
+
+
+@pytest.mark.parametrize("claim_id", CASES)
+def test_a_claim_does_not_hold_when_a_part_of_it_does_not(claim_id: str) -> None:
+    claim, case = claim_of(claim_id), CASES[claim_id]
+    rows = rows_of(claim, case.made)
+    for row in rows:
+        row.update(case.spoilt if case.concerns(row) else {})
+    finding = claim.evaluate(given(claim, rows))
+    assert finding.holds is False
+    assert case.named in finding.ours
+    assert finding.is_in_part == case.is_in_part
+
+
+@pytest.mark.parametrize("claim_id", CASES)
+def test_a_claim_without_its_rows_says_so(claim_id: str) -> None:
+    claim, case = claim_of(claim_id), CASES[claim_id]
+    rows = rows_of(claim, case.made)
+    some = [row for row in rows if not case.concerns(row)]
+    for kept in (some, [], [{**row, **dict.fromkeys(case.spoilt)} for row in rows]):
+        finding = claim.evaluate(given(claim, kept))
+        assert (finding.holds, finding.parts) == (None, ())
+        assert finding.ours.startswith("cannot be told: ")
+
+
+def test_two_seeds_decide_nothing() -> None:
+    claim = claim_of("T12")
+    rows = [row for row in rows_of(claim, example_saves) if row["seed"] != 3]
+    finding = claim.evaluate(given(claim, rows))
+    assert (finding.holds, finding.verdict) == (None, "?")
+    assert finding.ours.startswith("not decided: 2 of at least 3 seeds; yes: event messages")
+
+
+def test_failed_runs_decide_nothing() -> None:
+    claim = claim_of("T9")
+    rows = [row for row in rows_of(claim, cores_matter) if row["routing.cores"] != 5]
+    finding = claim.evaluate(given(claim, rows), failed=6)
+    assert finding.holds is None
+    assert finding.ours.startswith("not decided: 6 of its runs failed; yes: rises")
+
+
+def test_one_number_of_peers_is_no_trend() -> None:
+    claim = claim_of("T6")
+    rows = [row for row in rows_of(claim, peers_matter) if row["topology.hosts"] == 128]
+    assert (
+        "expected two or more values to compare, found 1" in claim.evaluate(given(claim, rows)).ours
+    )
+
+
+def test_intervals_are_over_seeds() -> None:
+    claim = claim_of("T3")
+    rows = rows_of(claim, limits_matter)
+    for row in rows:
+        row["rdp.mean"] = {1: 1.4, 2: 1.5, 3: 1.6}[row["seed"]]
+    interval = claim.evaluate(given(claim, rows)).interval
+    assert interval is not None and interval.low is not None and interval.high is not None
+    # Student's t with two degrees of freedom: 4.3027 * 0.1 / sqrt(3)
+    assert interval.mean == pytest.approx(1.5)
+    assert (interval.low, interval.high) == pytest.approx((1.2516, 1.7484), abs=1e-4)
+
+
+def test_the_saving_is_that_of_the_best_against_the_worst_baseline() -> None:
+    claim = claim_of("T7")
+    interval = claim.evaluate(given(claim, rows_of(claim, strategies_matter))).interval
+    assert interval is not None
+    assert interval.mean == pytest.approx(100 * (1 - 1.5 / 2.6))
+
+
+@pytest.mark.parametrize("claim_id", ["T7", "T8"])
+def test_runs_without_a_tree_by_interests_are_told(claim_id: str) -> None:
+    claim = claim_of(claim_id)
+    rows = rows_of(claim, strategies_matter)
+    for row in rows:
+        had_none = row["variant"] == "Rand"
+        row |= {"events.published": 500, "last_tree.events.published": 500 if had_none else 90}
+    assert "6 of 42 runs had no second tree" in claim.evaluate(given(claim, rows)).ours
+
+
+def test_comparisons_are_of_common_seeds() -> None:
+    comparison = Comparison("a > b", {1: 2.0, 2: 2.0}, {2: 1.0, 3: 99.0})
+    assert comparison.holds
+    assert comparison.margin.mean == 50
+    many = [Comparison(f"c{number}", {1: 1.0}, {1: 2.0}) for number in range(6)]
+    assert Part.of("text", many).text == "text (not: c0, c1, c2, c3, 2 more)"
+
+
+def write_churn(folder: Path, costs: Mapping[float, tuple[float, float]]) -> list[Made]:
+    """Runs with a recalculation after 700 events, and what deliveries cost before and after."""
+    rows = []
+    for swept in sweep_of("fig6-churn").experiments:
+        churn, seed = swept.values["workload.churn"], swept.experiment.seed
+        path = f"runs/{churn}-{seed}"
+        (folder / path / "analysis").mkdir(parents=True)
+        steps = [
+            {
+                "event": 100 * step,
+                "selection": 7 if step <= 8 else 9,
+                # The first steps are dear and the first after it is mixed: neither counts.
+                "routing_cost_per_delivery": costs[churn][step > 8] if step not in (1, 9) else 5.0,
+                "messages": 9000 if step == 8 else 500,
+            }
+            for step in range(1, 13)
+        ]
+        with (folder / path / "analysis" / "routing_series.csv").open("w") as file:
+            writer = csv.DictWriter(file, list(steps[0]))
+            writer.writeheader()
+            writer.writerows(steps)
+        rows.append({**swept.values, "seed": seed, "path": path})
+    return rows
+
+
+def test_recalculation_is_looked_at_from_both_sides(tmp_path: Path) -> None:
+    claim = claim_of("T11")
+    good = {0.01: (0.010, 0.008), 0.02: (0.010, 0.008), 0.05: (0.012, 0.009)}
+    rows = write_churn(tmp_path / "good", good)
+    finding = claim.evaluate(given(claim, rows, tmp_path / "good"))
+    assert finding.holds is True
+    assert "1 % churn 10.0 [10.0, 10.0] / 8.0 [8.0, 8.0]" in finding.ours
+    assert "500 / 9,000" in finding.ours
+
+    rows = write_churn(tmp_path / "bad", {**good, 0.05: (0.012, 0.013)})
+    finding = claim.evaluate(given(claim, rows, tmp_path / "bad"))
+    assert finding.holds is False
+    assert "not: 5 % churn, before > after" in finding.ours
+
+
+def test_churn_without_recalculation_says_so(tmp_path: Path) -> None:
+    claim = claim_of("T11")
+    rows = write_churn(tmp_path, dict.fromkeys((0.01, 0.02, 0.05), (0.01, 0.01)))
+    for series in tmp_path.rglob("routing_series.csv"):
+        lines = series.read_text().splitlines()
+        series.write_text("\n".join(lines[:9]))
+    finding = claim.evaluate(given(claim, rows, tmp_path))
+    assert "expected events after a recalculation, found none" in finding.ours
+    for series in tmp_path.rglob("routing_series.csv"):
+        series.unlink()
+    assert claim.evaluate(given(claim, rows, tmp_path)).holds is None
+
+
+def test_every_claim_names_figures_and_runs_that_its_sweeps_have() -> None:
+    assert [claim.id for claim in CLAIMS] == [f"T{number}" for number in range(1, 13)]
+    for claim in CLAIMS:
+        for source in claim.sources:
+            for scale in SCALES:
+                sweep = sweep_of(source.experiment, scale)
+                names = {figure["name"] for figure in sweep.figures}
+                assert set(source.figures) <= names, claim.id
+                assert any(source.needs(swept.values) for swept in sweep.experiments)
+                seeds = {swept.experiment.seed for swept in sweep.experiments}
+                assert len(seeds) >= 3
+
+
+def test_unknown_claims_are_told_the_nearest() -> None:
+    assert [claim.id for claim in find_claims(["t12", "T1"])] == ["T1", "T12"]
+    with pytest.raises(UnknownClaim, match="T123: expected one of T1, .*; the nearest is T12"):
+        find_claims(["T1", "T123"])
