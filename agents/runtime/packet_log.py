@@ -64,7 +64,7 @@ FILE_NAME = "packets.parquet"
 _FEW_VALUES = ["link", "direction", "protocol", "ttl", "size_bytes", "kind", "flags", "hop_count",
                "run_id", "event_id"]  # fmt: skip
 WRITE_AT = 1 << 15  # packets; some ten rows each
-_DIRECTIONS, _PROTOCOLS = pa.array(["ab", "ba"]), pa.array(["udp", "icmp"])
+_DIRECTIONS, _PROTOCOLS = ("ab", "ba"), ("udp", "icmp")
 _HEADER = np.dtype(
     [
         ("magic", ">u2"), ("version", "u1"), ("kind", "u1"), ("flags", "u1"), ("hop_count", "u1"),
@@ -103,7 +103,9 @@ class PacketLog:
         self.arrivals: list[Event] = []
         self.rows = 0
         self._entries: list[_Entry] = []
+        # Not above: the first Arrow array brings in all of pandas, also for who logs no packet.
         self._links = pa.array([link.name for link in underlay.links])
+        self._directions, self._protocols = pa.array(_DIRECTIONS), pa.array(_PROTOCOLS)
         folder.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(
             folder / FILE_NAME,
@@ -146,10 +148,10 @@ class PacketLog:
         columns = [
             pa.array(crossings.entered_us),
             _name(channel // 2, self._links),
-            _name(channel % 2, _DIRECTIONS),
+            _name(channel % 2, self._directions),
             pa.array(packets.source[packet]),
             pa.array(packets.target[packet]),
-            _name(packets.is_icmp[packet], _PROTOCOLS),
+            _name(packets.is_icmp[packet], self._protocols),
             pa.array((packets.ttl[packet] - crossings.step).astype(np.int16)),
             pa.array(packets.size_bytes.astype(np.int32)[packet]),
             pa.array(dropped),
