@@ -80,8 +80,19 @@ def compare(paths: Iterable[Path]) -> Comparison:
     """Compare runs; a path is a run directory or the folder of a sweep."""
     found = {run.resolve(): run for path in paths for run in find_runs(path)}
     runs = [read_run(run) for run in found]
+    _require_figures(found.values())
     groups = group_runs(runs)
     return Comparison(tuple(groups), compare_groups(groups), tuple(_notes(groups)))
+
+
+def _require_figures(runs: Iterable[Path]) -> None:
+    """Raise if a run was never analysed: it would silently be missing from every mean."""
+    bare = [str(run) for run in runs if not (run / "analysis" / "metrics.json").is_file()]
+    if bare:
+        raise NotARunError(
+            f"{bare[0]}{f' and {len(bare) - 1} more' if len(bare) > 1 else ''}: expected "
+            f"analysis/metrics.json, found none; run: tdo analyze {' '.join(bare)}"
+        )
 
 
 def find_runs(path: Path) -> list[Path]:
@@ -212,7 +223,7 @@ def welch_interval(
 
 def _notes(groups: Sequence[Group]) -> Iterator[str]:
     if len(groups) == 1:
-        yield "all runs are of one experiment, so there is nothing to compare them with"
+        yield "all runs are of one experiment; add runs of another to see how the two differ"
     for group in groups:
         if len(group.runs) == 1:
             yield f"{group.label}: one run, so there is no interval; run it with more seeds"

@@ -251,8 +251,13 @@ def events_table(
     return joined.orderBy("event_id")
 
 
-def tree_edges(records: DataFrame, nodes: DataFrame, unicast: DataFrame) -> DataFrame:
-    """The table `tree_edges`: the links of each version, and when the ends had them."""
+def tree_edges(
+    records: DataFrame, nodes: DataFrame, unicast: DataFrame, ends: DataFrame
+) -> DataFrame:
+    """The table `tree_edges`: the links of each version, and when the ends had them.
+
+    An agent that ended (`ends`: `host`, `end_us`) has no links any more, though it never said so.
+    """
     held = "version long, peer long"
     added = of_kind(records, "tree_link_added", held).withColumn("change", F.lit(1))
     gone = of_kind(records, "tree_link_removed", held).withColumn("change", F.lit(-1))
@@ -264,22 +269,47 @@ def tree_edges(records: DataFrame, nodes: DataFrame, unicast: DataFrame) -> Data
         .withColumn("a", F.when(order, F.col("host")).otherwise(F.col("other")))
         .withColumn("b", F.when(order, F.col("other")).otherwise(F.col("host")))
     )
-    edges = changes.groupBy("version", "a", "b").agg(
-        F.min(F.when(F.col("change") > 0, F.col("time_us"))).alias("added_us"),
-        F.max(F.when(F.col("change") < 0, F.col("time_us"))).alias("last_us"),
-        F.sum("change").alias("holding"),
-        F.size(F.collect_set(F.when(F.col("change") > 0, F.col("host")))).alias("ends"),
+    edges = (
+        _held_until(changes, ends)
+        .groupBy("version", "a", "b")
+        .agg(
+            F.min("added_us").alias("added_us"),
+            F.max("until_us").alias("last_us"),
+            F.count_if(F.col("until_us").isNull()).alias("holding"),
+            F.count("added_us").alias("ends"),
+        )
     )
     there = unicast.select(
         F.col("source").alias("a"), F.col("target").alias("b"), F.col("delay_us")
     )
     back = there.toDF("b", "a", "delay_back_us")
-    removed = F.expr("CASE WHEN holding <= 0 THEN last_us END")
+    removed = F.expr("CASE WHEN holding = 0 THEN last_us END")
     return (
         edges.withColumn("removed_us", removed)
         .join(there, ["a", "b"], "left")
         .join(back, ["a", "b"], "left")
         .orderBy("version", "a", "b")
+    )
+
+
+def _held_until(changes: DataFrame, ends: DataFrame) -> DataFrame:
+    """For each link and end of it: `added_us`, and `until_us`, null if it was held to the last."""
+    holders = changes.groupBy("version", "a", "b", "host").agg(
+        F.min(F.when(F.col("change") > 0, F.col("time_us"))).alias("added_us"),
+        F.max(F.when(F.col("change") > 0, F.col("time_us"))).alias("again_us"),
+        F.max(F.when(F.col("change") < 0, F.col("time_us"))).alias("removed_us"),
+        F.sum("change").alias("holding"),
+    )
+    # Of two changes at one time, the sum tells which was the last.
+    is_gone = "removed_us > again_us OR again_us IS NULL OR removed_us = again_us AND holding <= 0"
+    ended = F.broadcast(ends.withColumnRenamed("host", "ended"))
+    known = (F.col("ended") == F.col("host")) & (F.col("end_us") >= F.col("again_us"))
+    until = F.expr(f"CASE WHEN {is_gone} THEN removed_us ELSE end_us END")
+    return (
+        holders.join(ended, known, "left")
+        .groupBy("version", "a", "b", "host", "added_us", "again_us", "removed_us", "holding")
+        .agg(F.min("end_us").alias("end_us"))
+        .withColumn("until_us", until)
     )
 
 

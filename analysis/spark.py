@@ -10,15 +10,18 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from analysis.errors import AnalysisError
+from analysis.java_output import without_greetings
 
 _LOOPBACK = "127.0.0.1"
 _SHUFFLE_PARTITIONS = 8  # the tables of a run are small; Spark's own 200 cost more than they help
 _MB = 1 << 20
 _LEAST_MEMORY_MB, _MOST_MEMORY_MB = 1_024, 8_192
-# Compile once, and not better the longer it runs; collect garbage without threads for that.
-_BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Adapting a plan to what its stages found makes a job of every stage.
-_LITTLE = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+# Compile once, and not better the longer it runs; collect garbage without threads for that, and
+# seldom, with room from the beginning: most of what is loaded is classes, and stays.
+_BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -XX:MetaspaceSize=256m"
+# Adapting a plan to what its stages found makes a job of every stage, and to sort into several
+# parts takes a job that finds out where to cut. Queries go on beside each other anyway.
+_LITTLE = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
 
@@ -47,7 +50,8 @@ def open_session(
     for key, value in wanted.items():
         builder = builder.config(key, value)
     try:
-        spark = builder.getOrCreate()
+        with without_greetings():
+            spark = builder.getOrCreate()
     except Exception as error:  # the JVM's, py4j's and PySpark's own have no root in common
         reason = " ".join(str(error).split()) or type(error).__name__
         raise AnalysisError(

@@ -27,7 +27,7 @@ from analysis.overlay_tables import overlay_edges_table, routes_table, unicast_t
 from analysis.run_files import RunFiles
 from analysis.table_schemas import SCHEMAS, conform, empty_table, schema_of
 
-_VERSION = 1
+_VERSION = 2
 _RECORD = "time_us long, host string, what string, values string"
 _ROWS_A_FILE = 2_000_000
 Say = Callable[[str], None]
@@ -209,7 +209,9 @@ class _Building:
         unicast = self._frames["unicast"]
         published = event_tables.published(records).cache()
         self._frames["published"] = published
-        ends = event_tables.agent_ends(self._spark, records, self._run.ends)
+        # A few rows that many plans need: computed once, not in each of them.
+        found = event_tables.agent_ends(self._spark, records, self._run.ends)
+        ends = self._spark.createDataFrame(found.toArrow())
         end_us = self._run.duration_us or _last_us(records)
         interests = event_tables.interests(records, ends, end_us)
         delivered = event_tables.delivered(records)
@@ -221,7 +223,7 @@ class _Building:
             )
             came = event_tables.receptions(records, published, self._nodes, unicast)
             receptions = self._write("receptions", came)
-            edges = event_tables.tree_edges(records, self._nodes, unicast)
+            edges = event_tables.tree_edges(records, self._nodes, unicast, ends)
             tree = pool.submit(self._write, "tree_edges", edges)
             got = event_tables.deliveries(
                 delivered, published, receptions, matches.result(), unicast

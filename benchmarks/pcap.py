@@ -145,7 +145,7 @@ def _in_spark(small: Path) -> dict[str, float]:
     plan_s = time.perf_counter() - start_s
     rates, cpu_s = [], []
     with open_session("local[2]", "tdo bench pcap") as spark:
-        write_packets(spark, small, small.with_name("warm"))
+        write_packets(spark, small, small.with_name("warm"), split_bytes=8 * _MB)
         for turn in range(_SPARK_REPEATS):
             out = small.with_name(f"out{turn}")
             start_s, start_cpu_s = time.perf_counter(), _cpu_s_of_all()

@@ -142,14 +142,26 @@ class RunDirectory:
 
 def load_run_experiment(run: Path) -> tuple[Experiment, str]:
     """The experiment that a run directory is from, resolved and as given."""
+    texts = {name: _read_text(run / name) for name in ("run.json", "experiment.toml")}
     try:
-        document = json.loads((run / "run.json").read_text())["experiment"]
-        text = (run / "experiment.toml").read_text()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = json.loads(texts["run.json"])
+    except ValueError as error:
+        raise UsageError(f"{run}/run.json: expected JSON, found: {error}") from error
+    document = found.get("experiment") if isinstance(found, dict) else None
+    if not isinstance(document, dict):
+        raise UsageError(f"{run}/run.json: expected a resolved experiment, found none in it")
+    return experiment_from_dict(document, str(run / "run.json")), texts["experiment.toml"]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "bytes that are not UTF-8 text"
         raise UsageError(
-            f"{run}: expected a run directory with run.json, found: {error}"
+            f"{path}: expected a file of a run directory, found: {reason}; "
+            "name a run, as in results/<name>/latest"
         ) from error
-    return experiment_from_dict(document, str(run / "run.json")), text
 
 
 def _write_records(path: Path, rows: Iterator[Any]) -> int:

@@ -26,7 +26,7 @@ from analysis.errors import CaptureError
 PACKETS, ERRORS = "packets", "capture_errors"
 _ROWS_A_GROUP = 1 << 17
 # A dictionary pays where values repeat; where they grow from row to row, the differences do.
-_GROWING = ("number", "time_ns", "message_id", "sent_us")
+_GROWING = ("number", "time_ns", "ip_id", "message_id", "sent_us")
 _REPEATING = [name for name in PACKETS_SCHEMA.names if name not in (*_GROWING, "event_id")]
 # Columns by which queries leave out row groups; extremes of the others only cost time.
 _WITH_EXTREMES = ("file", "interface", "number", "time_ns", "event_id")
@@ -60,8 +60,11 @@ def write_packets(
     parts = plan_parts(
         [str(Path(file).absolute()) for file in find_captures(captures)], split_bytes
     )
-    tasks = spark.sparkContext.parallelize(list(enumerate(parts)), len(parts))
-    counts = tasks.map(partial(write_part, str(draft))).collect()
+    tasks, write = list(enumerate(parts)), partial(write_part, str(draft))
+    if len(tasks) == 1:  # a Python worker takes longer to start than this takes
+        counts = [write(tasks[0])]
+    else:
+        counts = spark.sparkContext.parallelize(tasks, len(tasks)).map(write).collect()
     draft.rename(folder)
     return Written(sum(count.packets for count in counts), sum(count.errors for count in counts))
 
@@ -129,7 +132,7 @@ class _Rows:
         return pq.ParquetWriter(
             self._path,
             self._schema,
-            compression="zstd",
+            compression="snappy",  # encoded like this, little is left for more thorough ones
             use_dictionary=self._having(_REPEATING),
             column_encoding=dict.fromkeys(self._having(_GROWING), "DELTA_BINARY_PACKED"),
             write_statistics=self._having(_WITH_EXTREMES),

@@ -33,6 +33,11 @@ class ReportedRun:
                 f"{self.path}: expected a run directory with run.json and underlay.json, "
                 f"found {found}; name one, as in results/<name>/latest"
             )
+        if not self.experiment and not (self.path / "underlay.json").is_file():
+            raise NotARunError(
+                f"{self.path}/run.json: expected what was run, found no experiment in it and no "
+                "underlay.json beside it; name a run directory, as in results/<name>/latest"
+            )
 
     @property
     def is_partial(self) -> bool:

@@ -45,19 +45,22 @@ def print_comparison(comparison: "Comparison") -> None:
     for letter, group in zip(_letters(groups), groups, strict=True):
         seeds = ", ".join(str(run.seed) for run in group.runs)
         print(f"{letter}: {group.label} ({_count(group)}, seeds {seeds})")
-    is_wide = len(groups) <= _MOST_BESIDE
-    lines = _beside(comparison) if is_wide else _below(comparison)
+    if len(groups) == 1 and len(groups[0].runs) > 1:
+        lines = _of_seeds(comparison)
+    else:
+        lines = _beside(comparison) if len(groups) <= _MOST_BESIDE else _below(comparison)
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     print()
     for line in lines:
         cells = [line[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         print("  ".join(cells).rstrip())
+    if any(len(group.runs) > 1 for group in groups):
+        print("\nmean [95 % interval]")
     if len(groups) > 1:
         print(
-            "\nmean [95 % interval]; differences from A in percent of A's mean, by Welch; * if the"
+            "differences from A in percent of A's mean, by Welch; * if the interval has no 0 in it"
         )
-        print("interval has no 0 in it")
     for note in comparison.notes:
         print(f"note: {note}")
 
@@ -85,6 +88,19 @@ def _beside(comparison: "Comparison") -> list[list[str]]:
         for cell in others:
             line += [_mean(cell), _difference(cell)]
         lines.append(line)
+    return lines
+
+
+def _of_seeds(comparison: "Comparison") -> list[list[str]]:
+    """Of one experiment, how its runs spread."""
+    lines = [["metric", "mean", "95 % interval", "least", "most"]]
+    runs = comparison.groups[0].runs
+    for name, (cell,) in comparison.rows.items():
+        values = [run.metrics[name] for run in runs if name in run.metrics]
+        known = cell.low is not None and cell.high is not None
+        interval = f"[{cell.low:.4g}, {cell.high:.4g}]" if known else "-"
+        extremes = [f"{min(values):.4g}", f"{max(values):.4g}"]
+        lines.append([name, f"{cell.mean:.4g}", interval, *extremes])
     return lines
 
 

@@ -221,6 +221,31 @@ def test_the_keyboard_works_switches_and_map(page: Page, run: Path) -> None:
     assert page.state()["zoom"] == 1
 
 
+def test_the_tree_hides_no_colours_of_links(page: Page, run: Path) -> None:
+    """Along the links that carried the most, the drawing is the same with the tree and without."""
+    page.open(run)
+    along_worst = """
+        const {map} = report, {nodes, links, base} = map;
+        const copy = document.createElement('canvas');
+        [copy.width, copy.height] = [base.width, base.height];
+        const pen = copy.getContext('2d', {willReadFrequently: true});
+        pen.drawImage(base, 0, 0);
+        const rows = [...document.querySelectorAll('tr[data-link]')].slice(0, 10);
+        return rows.flatMap(({dataset}) => [0.3, 0.5, 0.7].map((share) => {
+            const a = links.a[dataset.link], b = links.b[dataset.link];
+            const between = (axis) => nodes[axis][a] + share * (nodes[axis][b] - nodes[axis][a]);
+            const at = map.toScreen(between('x'), between('y'));
+            return [...pen.getImageData(...at.map((v) => Math.round(v * map.ratio)), 1, 1).data];
+        }));"""
+    with_tree, seen = page.script(along_worst), page.picture()
+    page.click("[data-switch='Routing tree']")
+    assert page.picture() != seen
+    pairs = zip(with_tree, page.script(along_worst), strict=True)
+    off = [max(abs(x - y) for x, y in zip(*pair, strict=True)) for pair in pairs]
+    assert len(off) == 30
+    assert sum(difference > 60 for difference in off) == 0, off  # edges of lines may shine through
+
+
 def test_versions_of_the_tree_and_measures_can_be_chosen(page: Page, run: Path) -> None:
     page.open(run)
     assert page.state()["tree"] == 2

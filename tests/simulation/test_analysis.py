@@ -29,19 +29,13 @@ CHECKS = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of all layers in which an agent dies and another leaves for a while."""
-    faults = [
-        {"at_s": 13.05, "action": "kill-agent", "target": "h4"},
-        {"at_s": 13.55, "action": "kill-agent", "target": "h2"},
-        {"at_s": 14.05, "action": "restart-agent", "target": "h2"},
-    ]
-    return run_small(tmp_path_factory.mktemp("results"), fault=faults, duration_s=24.0)
+def run(faulty_run: Path) -> Path:
+    return faulty_run
 
 
 @pytest.fixture(scope="module")
-def metrics(run: Path, spark: SparkSession) -> dict[str, Any]:
-    return analyze_run(spark, run, KINDS)
+def metrics(faulty_metrics: dict[str, Any]) -> dict[str, Any]:
+    return faulty_metrics
 
 
 def records_of(run: Path) -> list[tuple[int, str, str, dict[str, Any]]]:

@@ -109,7 +109,29 @@ def test_notes_say_what_is_wrong_with_runs(tmp_path: Path) -> None:
     assert "seed 1 is there 2 times" in words
     assert "no figures (1 of 2)" in words
     assert "1 of 2 runs have the verdict degraded" in words
-    assert "nothing to compare them with" in words
+    assert "of one experiment; add runs of another" in words
+
+
+def test_a_run_that_was_not_analysed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, *bare = make_group(tmp_path, "a", [1.0, 1.1, 1.2])
+    for run in bare:
+        (run / "analysis" / "metrics.json").unlink()
+    assert main(["compare", str(whole), *map(str, bare)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{bare[0]} and 1 more: expected analysis/metrics.json" in line
+    assert line.endswith(f"tdo analyze {bare[0]} {bare[1]}")
+
+
+def test_seeds_of_one_experiment_have_an_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *map(str, make_group(tmp_path, "a", [1.0, 1.1, 1.2]))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = (line.split() for line in lines if line.startswith("rdp.mean"))
+    assert row == ["rdp.mean", "1.1", "[0.8516,", "1.348]", "1", "1.2"]
+    assert "mean [95 % interval]" in lines
 
 
 def test_the_folder_of_a_sweep_stands_for_its_runs(tmp_path: Path) -> None:

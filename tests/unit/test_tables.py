@@ -162,18 +162,28 @@ def test_a_link_of_a_tree_ends_when_no_end_has_it(spark: SparkSession) -> None:
         link(10, "h1", "added", "h2", 1), link(12, "h2", "added", "h1", 1),
         link(30, "h2", "removed", "h1", 1), link(33, "h1", "removed", "h2", 1),
         link(40, "h2", "added", "h1", 2),
+        # h2 dies at 60 and says nothing; h1 notices later, or has died as well.
+        link(41, "h1", "added", "h2", 3), link(42, "h2", "added", "h1", 3),
+        link(70, "h1", "removed", "h2", 3),
+        link(43, "h2", "added", "h1", 4), link(44, "h1", "added", "h2", 4),
+        link(80, "h1", "added", "h2", 5), link(81, "h2", "added", "h1", 5),
     )  # fmt: skip
+    ends = spark.createDataFrame([("h2", 60), ("h2", 30)], "host string, end_us long")
     unicast = literal(
         spark, "unicast",
         {"source": "h1", "target": "h2", "delay_us": 5},
         {"source": "h2", "target": "h1", "delay_us": 6},
     )  # fmt: skip
-    first, second = rows_of(conform(event_tables.tree_edges(said, nodes, unicast), "tree_edges"))
+    found = event_tables.tree_edges(said, nodes, unicast, ends)
+    first, *others = rows_of(conform(found, "tree_edges"))
     assert first == {
         "version": 1, "a": "h1", "b": "h2", "added_us": 10, "removed_us": 33, "ends": 2,
         "delay_us": 5, "delay_back_us": 6,
     }  # fmt: skip
-    assert (second["removed_us"], second["ends"]) == (None, 1)
+    # Version 4 is still held by h1; in version 5, h2 has come back.
+    assert [(row["version"], row["removed_us"], row["ends"]) for row in others] == [
+        (2, 60, 1), (3, 70, 2), (4, None, 2), (5, None, 2),
+    ]  # fmt: skip
 
 
 def test_checks_notice_what_is_missing(spark: SparkSession) -> None:

@@ -168,9 +168,11 @@ class TopologyMap {
     if (!this.width || !this.heat) return;
     const pen = this.open(this.base);
     this.room = this.gap * this.scale;
-    this.paintLinks(pen);
-    if (this.layers.overlay) this.paintOverlay(pen);
+    // The tree lies under the links that carried something, so that their colours are seen with it.
+    this.paintLinks(pen, (value) => !(value > 0));
     if (this.layers.tree && this.tree) this.paintTree(pen);
+    this.paintLinks(pen, (value) => value > 0);
+    if (this.layers.overlay) this.paintOverlay(pen);
     this.paintNodes(pen);
     if (this.layers.names) this.paintNames(pen);
     this.paintMarks();
@@ -193,11 +195,11 @@ class TopologyMap {
     return share === null ? 0.8 * thin : 1.5 * thin + 4.2 * share * thick;
   }
 
-  paintLinks(pen) {
+  paintLinks(pen, isWanted) {
     const { x, y } = this.nodes, { a, b } = this.links;
     let colour = null, width = null;
     for (const link of this.order) {
-      if (!this.layers.hosts && this.isLastMile(link)) continue;
+      if (!isWanted(this.values[link]) || (!this.layers.hosts && this.isLastMile(link))) continue;
       const wantedColour = this.heat.colour(this.values[link]), wantedWidth = this.widthOf(link);
       if (wantedColour !== colour || wantedWidth !== width) {
         if (colour) pen.stroke();
@@ -238,8 +240,8 @@ class TopologyMap {
   paintTree(pen) {
     const isCrowd = this.tree.curves.length > 400 && this.scale < this.fitted * 3;
     if (isCrowd) { this.strokeCurves(pen, this.tree.curves, TREE_EDGE, 0.8, [], 0.7); return; }
-    this.strokeCurves(pen, this.tree.curves, TREE_EDGE, 4.6, [], 1);
-    this.strokeCurves(pen, this.tree.curves, TREE, 2.6, [], 1);
+    this.strokeCurves(pen, this.tree.curves, TREE_EDGE, 4.4, [], 0.55);
+    this.strokeCurves(pen, this.tree.curves, TREE, 3, [], 1);
   }
 
   radiusOf(node) {
