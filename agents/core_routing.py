@@ -46,7 +46,9 @@ from agents.similarity import EventWindow, RecentEvents
 from agents.spanning_tree import SpanningTree, Stir
 from agents.tree_versions import TreeVersions
 
-_SOON_US = 100_000  # a new leader may be followed by a better one
+# News of the leader wait for up to this share of a period: it may be followed by a better one, and
+# if all peers passed on its numbers at once, the hellos of all would meet on the links.
+_SOON = 0.1
 _CORE_PATHS = ("tree", "apsp")  # over the root core's tree, or all shortest paths between cores
 _FIXED = {
     "strategy": MST,
@@ -165,7 +167,7 @@ class CoreRouting(Protocol):
             case "late":
                 self._is_waiting = False
                 return self._say_hello(now_us) if self.tree.catch_up(now_us) else []
-            case ("interest" | "report" as what, int(version)):
+            case ("tell" | "interest" | "report" as what, int(version)):
                 return self.selection.on_timer(now_us, what, version)
             case (str(what), int(version)):
                 return self.versions.on_timer(now_us, what, version)
@@ -236,14 +238,12 @@ class CoreRouting(Protocol):
         effects += self.versions.on_hello(now_us, sender, hello)
         if self.versions.current != current and stir is Stir.NONE:
             stir = Stir.SOON
-        return [*effects, *self._stir(now_us, stir)]
+        return [*effects, *self._stir(stir)]
 
-    def _stir(self, now_us: int, stir: Stir) -> Effects:
-        if stir is Stir.NOW:
-            return self._say_hello(now_us)
+    def _stir(self, stir: Stir) -> Effects:
         if stir is Stir.SOON and not self._is_soon:
             self._is_soon = True
-            return [SetTimer("soon", _SOON_US)]
+            return [SetTimer("soon", self.random.randrange(int(_SOON * self._period_us)))]
         if stir is Stir.WAIT and not self._is_waiting:
             self._is_waiting = True
             return [SetTimer("late", self._period_us // 2)]

@@ -38,6 +38,7 @@ from agents.tree_versions import TreeVersions
 
 MST = "mst"
 _INTEREST_WAIT_US = 3_000_000
+_INTEREST_SPREAD_US = 500_000  # within which interests are told: all peers are called at once
 _LEVEL_MS = 1_000  # what a child has less time than its parent
 _LEVELS = 20
 _HIGHEST_VERSION = _HEAVIEST_US = 0xFFFF_FFFF
@@ -131,7 +132,10 @@ class Selection:
         return self._go_on(now_us)
 
     def on_timer(self, now_us: int, what: str, version: int) -> Effects:
-        """Wait no longer for interests, or for reports."""
+        """Tell the own interests, or wait no longer for those of others, or for reports."""
+        if what == "tell":
+            up = self._tree.up()
+            return [told for peer in up for told in self._versions.tell_interest(version, peer)]
         gathering = self._round
         if gathering is None or gathering.version != version or gathering.is_reported:
             return []
@@ -170,11 +174,12 @@ class Selection:
     def _tell_interests(self, gathering: SelectionRound) -> Effects:
         if self._weights.are_delays_only:
             return []
-        version, effects = gathering.version, list[Effect]()
+        version = gathering.version
         gathering.without_interest = {*self._tree.up()} - self._weights.known(version)
-        for peer in self._tree.up():
-            effects += self._versions.tell_interest(version, peer)
-        return [*effects, SetTimer(("interest", version), _INTEREST_WAIT_US)]
+        return [
+            SetTimer(("tell", version), self._random.randrange(_INTEREST_SPREAD_US)),
+            SetTimer(("interest", version), _INTEREST_WAIT_US),
+        ]
 
     def _on_interest(self, now_us: int, sender: PeerId, interest: Interest) -> Effects:
         version = interest.version

@@ -21,10 +21,9 @@ _MOST_HOPS = 1_000
 
 
 class Stir(Enum):
-    """What a hello asks for: nothing, to tell all now or soon, or to wait for the parent."""
+    """What a hello asks for: nothing, to tell all soon, or to wait for the parent."""
 
     NONE = auto()
-    NOW = auto()
     SOON = auto()
     WAIT = auto()
 
@@ -142,11 +141,10 @@ class SpanningTree:
         return True
 
     def _on_news(self, now_us: int, sender: PeerId, hello: TreeHello) -> Stir:
-        is_new_leader = hello.leader != self.leader
-        if not is_new_leader and self.parent not in (None, sender):
+        if hello.leader == self.leader and self.parent not in (None, sender):
             return Stir.WAIT
         self._follow(now_us, sender)
-        return Stir.SOON if is_new_leader else Stir.NOW
+        return Stir.SOON
 
     def _follow(self, now_us: int, peer: PeerId) -> None:
         hello = self.neighbours[peer].hello

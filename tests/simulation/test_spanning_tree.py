@@ -49,8 +49,8 @@ def test_a_period_costs_two_messages_a_link() -> None:
     one = crowd(1).run(10)
     before = one.sent["sent_TreeHello"]
     one.run(20)
-    periods = 20
-    assert one.sent["sent_TreeHello"] - before == periods * 2 * one.graph.number_of_edges()
+    sent, a_period = one.sent["sent_TreeHello"] - before, 2 * one.graph.number_of_edges()
+    assert 19 * a_period <= sent <= 21 * a_period  # some may be on their way at either end
 
 
 def test_the_tree_is_as_shallow_as_it_can_be() -> None:
