@@ -61,9 +61,9 @@ def test_events_come_from_publishers_and_have_only_as_many_attributes_as_asked()
         ("overlay_links", "h1-h2-h3", "overlay.links: expected pairs .* found 'h1-h2-h3'"),
         ("overlay_links", "h1-h1", "overlay.links: expected two different .* found 'h1-h1'"),
         ("overlay_links", "h1-h2 h2-h1", "overlay.links: expected each .* found 'h2-h1' again"),
-        ("overlay_links", 3, "overlay.links: expected a text, found 3"),
+        ("overlay_links", 3, "overlay.links: expected pairs of hosts, .* found '3'"),
         ("workload_subscriptions", "", "workload.subscriptions: expected lines .* found none"),
-        ("workload_subscriptions", 1, "workload.subscriptions: expected a text, found 1"),
+        ("workload_subscriptions", 1, "workload.subscriptions: expected lines .* found '1'"),
         (
             "workload_subscriptions",
             "1<=a0<=3",
@@ -87,7 +87,7 @@ def test_events_come_from_publishers_and_have_only_as_many_attributes_as_asked()
             "workload.* expected each attribute once, found a0 again",
         ),
         ("workload_attributes", 0, "workload.attributes: expected 1 or more, found 0"),
-        ("workload_match", 0.5, "workload.match: expected a known key, found 'match'"),
+        ("workload_match", 0.5, "workload.match: expected a setting of content-given, found one"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(key: str, value: Any, message: str) -> None:
