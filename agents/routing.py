@@ -7,7 +7,11 @@ version v is in use the next is built, and v is kept for a while after the switc
 
 from dataclasses import dataclass
 
-from agents.protocol import PeerId
+from agents.protocol import Announce, Effects, PeerId, Record
+
+_HOLD_US = 50_000
+_MOST_DOUBLINGS = 5
+_QUIET_US = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +48,36 @@ class Recalculate:
     """
 
     version: int
+
+
+class Hold:
+    """How long to wait before something is done again: longer while it goes on."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._often = 0
+        self._last_us = 0
+
+    def set(self, now_us: int) -> int:
+        """Begin to wait; returns for how long."""
+        if now_us - self._last_us > _QUIET_US:
+            self._often = 0
+        self.is_set = True
+        return _HOLD_US << min(self._often, _MOST_DOUBLINGS)
+
+    def end(self, now_us: int, has_done: bool = True) -> None:
+        """The wait is over, and it was done, unless there was nothing to do."""
+        self.is_set = False
+        if has_done:
+            self._often += 1
+            self._last_us = now_us
+
+
+def tell_links(tree: Tree, before: tuple[PeerId, ...]) -> Effects:
+    """Record and announce what has changed about this peer's links in a version."""
+    changes = [
+        *(("tree_link_removed", peer) for peer in before if peer not in tree.links),
+        *(("tree_link_added", peer) for peer in tree.links if peer not in before),
+    ]
+    records = [Record(what, {"version": tree.version, "peer": peer}) for what, peer in changes]
+    return [*records, Announce(tree)]

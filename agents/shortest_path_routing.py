@@ -34,19 +34,15 @@ from agents.protocol import (
     Neighbours,
     PeerId,
     Protocol,
-    Record,
     Send,
     SetTimer,
     Surroundings,
 )
-from agents.routing import CurrentTree, Tree
+from agents.routing import CurrentTree, Hold, Tree, tell_links
 from agents.routing_messages import Farewell
 from agents.shortest_paths import links_in_trees
 
 _FAMILY = 1
-_HOLD_US = 50_000  # before a change is told or trees are made, doubled with each that follows
-_MOST_DOUBLINGS = 6
-_QUIET_US = 5_000_000  # after which the doubling begins anew
 _SMALL_CHANGE = 0.1  # of a delay, which is not worth telling
 _DIFFERENT_HELLOS = 2  # in a row, before a summary is sent
 
@@ -59,28 +55,6 @@ class _Neighbour:
     heard_us: int = 0
     is_up: bool = False
     different: int = 0  # hellos in a row whose digest was not ours
-
-
-class _Hold:
-    """How long to wait before something is done again: longer while it goes on."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-        self._often = 0
-        self._last_us = 0
-
-    def delay_us(self, now_us: int) -> int:
-        """Set it; returns how long to wait."""
-        if now_us - self._last_us > _QUIET_US:
-            self._often = 0
-        self.is_set = True
-        return _HOLD_US << min(self._often, _MOST_DOUBLINGS)
-
-    def end(self, now_us: int) -> None:
-        """The wait is over."""
-        self.is_set = False
-        self._often += 1
-        self._last_us = now_us
 
 
 class ShortestPathRouting(Protocol):
@@ -109,7 +83,7 @@ class ShortestPathRouting(Protocol):
         self._built_us: dict[PeerId, int] = {}
         self._made_of: tuple[dict[Edge, int], frozenset[PeerId]] = {}, frozenset()
         self._former = -1  # the highest number of a former life
-        self._holds = {"tell": _Hold(), "trees": _Hold()}
+        self._holds = {"tell": Hold(), "trees": Hold()}
         self._period_us = int(self.settings["period_us"])
         self._patience_us = self._period_us * int(self.settings["missed_hellos"])
         self._first_us = int(self.settings["first_trees_s"] * 1e6)
@@ -242,7 +216,7 @@ class ShortestPathRouting(Protocol):
 
     def _hold(self, now_us: int, what: str) -> Effects:
         hold = self._holds[what]
-        return [] if hold.is_set else [SetTimer(what, hold.delay_us(now_us))]
+        return [] if hold.is_set else [SetTimer(what, hold.set(now_us))]
 
     # Trees
 
@@ -269,12 +243,7 @@ class ShortestPathRouting(Protocol):
         if links == before:
             return []
         self._links[root] = links
-        changes = [
-            *(("tree_link_removed", peer) for peer in before if peer not in links),
-            *(("tree_link_added", peer) for peer in links if peer not in before),
-        ]
-        records = [Record(what, {"version": root, "peer": peer}) for what, peer in changes]
-        return [*records, Announce(Tree(root, self._built_us[root], links, family=_FAMILY))]
+        return tell_links(Tree(root, self._built_us[root], links, family=_FAMILY), before)
 
 
 def _is_worth_telling(before: LinkState, after: LinkState) -> bool:

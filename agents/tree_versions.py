@@ -26,7 +26,7 @@ from typing import Any
 from agents.core_tree import CoreTree
 from agents.link_weights import LinkWeights
 from agents.protocol import Announce, Effect, Effects, PeerId, Record, Send, SetTimer
-from agents.routing import CurrentTree, Tree
+from agents.routing import CurrentTree, Hold, Tree, tell_links
 from agents.routing_messages import (
     BACKBONE_CHILD,
     CHILD,
@@ -42,9 +42,7 @@ from agents.routing_messages import (
 )
 from agents.spanning_tree import SpanningTree
 
-_HOLD_US = 50_000  # before CORE_SPT is sent, doubled with each one that follows
-_MOST_DOUBLINGS = 5
-_QUIET_US = 5_000_000  # after which the doubling begins anew
+_CHILD_HOLD_US = 50_000
 _JOIN_HOLD_US = 500_000
 _HELD_PERIODS = 2  # after the way to the root core was lost
 _MOST_EARLY = 256  # offers that came before the cores did
@@ -78,8 +76,7 @@ class TreeVersions:
         self._links: dict[int, tuple[PeerId, ...]] = {}  # as announced
         self._relay: dict[int, tuple[PeerId, int]] = {}  # as recorded
         self._told: set[tuple[PeerId, int]] = set()  # who was sent which core list
-        self._flushing: set[int] = set()
-        self._flushed: dict[int, tuple[int, int]] = {}  # when offers were sent, how often lately
+        self._holds: dict[int, Hold] = {}  # of CORE_SPT
 
     @property
     def newest(self) -> int:
@@ -113,22 +110,9 @@ class TreeVersions:
             effects += self._pass_on(child, family)
         for peer in self._tree.up():
             effects += self.tell_interest(family, peer)
-        for version, ranked in self._members(cores):
+        for version, ranked in _members(cores, self._has_families):
             effects += self._begin(now_us, version, family, ranked)
         return effects
-
-    def _members(self, cores: CoreList) -> list[tuple[int, tuple[PeerId, ...]]]:
-        """The versions to build for a list of cores, each with its root core first."""
-        if not self._has_families:
-            return [(cores.version, cores.cores)]
-        count = len(cores.cores)
-        return [
-            (
-                cores.version - (count - 1 - at << 16),
-                (core, *cores.cores[:at], *cores.cores[at + 1 :]),
-            )
-            for at, core in enumerate(cores.cores)
-        ]
 
     def _begin(
         self, now_us: int, version: int, family: int, cores: tuple[PeerId, ...]
@@ -175,7 +159,7 @@ class TreeVersions:
         tree = self.trees.pop(version, None)
         if tree is None:
             return []
-        for by_version in (self._links, self._relay, self._flushed, self._assigned, self._lists):
+        for by_version in (self._links, self._relay, self._holds, self._assigned, self._lists):
             by_version.pop(version, None)
         self._told = {(peer, of) for peer, of in self._told if abs(of) != version}
         tell = Announce(Tree(version, tree.known_us, (), is_dropped=True, family=tree.family))
@@ -336,28 +320,22 @@ class TreeVersions:
         return [*self._tell_links(tree), *self._flush_soon(now_us, tree)]
 
     def _flush_soon(self, now_us: int, tree: CoreTree) -> Effects:
-        if tree.version in self._flushing or tree.version < self._first:
+        hold = self._holds.setdefault(tree.version, Hold())
+        if hold.is_set or tree.version < self._first:
             return []
-        self._flushing.add(tree.version)
-        last_us, often = self._flushed.get(tree.version, (0, 0))
-        if now_us - last_us > _QUIET_US:
-            self._flushed[tree.version] = (last_us, 0)
-            often = 0
-        return [SetTimer(("flush", tree.version), _HOLD_US << min(often, _MOST_DOUBLINGS))]
+        return [SetTimer(("flush", tree.version), hold.set(now_us))]
 
     def _flush(self, now_us: int, tree: CoreTree) -> Effects:
         """Choose anew, and tell those for whom that makes a difference."""
-        self._flushing.discard(tree.version)
         if tree.version < self._first:
+            self._holds[tree.version].end(now_us, has_done=False)
             return []
         had_parent = tree.parent is not None
         is_settled = now_us - tree.known_us > self._settle_us
         hold_us = _HELD_PERIODS * self._period_us if is_settled else 0
         tree.choose(now_us, partial(self._weight_us, tree.family), hold_us)
         offers = [Send(to, offer) for to, offer in tree.offers_to_send(now_us, self._tree.up())]
-        if offers:
-            _, often = self._flushed.get(tree.version, (0, 0))
-            self._flushed[tree.version] = (now_us, often + 1)
+        self._holds[tree.version].end(now_us, has_done=bool(offers))
         effects: list[Effect] = [*offers]
         if tree.is_holding(now_us):
             effects.append(SetTimer(("hold", tree.version), hold_us))
@@ -396,7 +374,7 @@ class TreeVersions:
             return self._tell_links(tree)
         if tree.next_parent == tree.parent:
             return [*self._seek_parent(now_us, tree, is_urgent=True), *self._tell_links(tree)]
-        return [SetTimer(("join", tree.version), _HOLD_US), *self._tell_links(tree)]
+        return [SetTimer(("join", tree.version), _CHILD_HOLD_US), *self._tell_links(tree)]
 
     def _tell_relay(self, tree: CoreTree) -> Effects:
         """Record the relay, that is the core whose tree this peer joins."""
@@ -413,9 +391,16 @@ class TreeVersions:
         if links == before:
             return []
         self._links[tree.version] = links
-        changes = [
-            *(("tree_link_removed", peer) for peer in before if peer not in links),
-            *(("tree_link_added", peer) for peer in links if peer not in before),
-        ]
-        records = [Record(what, {"version": tree.version, "peer": peer}) for what, peer in changes]
-        return [*records, Announce(Tree(tree.version, tree.known_us, links, family=tree.family))]
+        tell = Tree(tree.version, tree.known_us, links, family=tree.family)
+        return tell_links(tell, before)
+
+
+def _members(cores: CoreList, is_family: bool) -> list[tuple[int, tuple[PeerId, ...]]]:
+    """The versions to build for a list of cores, each with its root core first."""
+    if not is_family:
+        return [(cores.version, cores.cores)]
+    last = len(cores.cores) - 1
+    return [
+        (cores.version - (last - at << 16), (core, *cores.cores[:at], *cores.cores[at + 1 :]))
+        for at, core in enumerate(cores.cores)
+    ]
