@@ -13,6 +13,7 @@ from random import Random
 from agents.agent import Agent
 from agents.gossip import GossipSize
 from agents.protocol import Surroundings
+from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
 from benchmarks.simpy_gossip import SimpySimulation, Style
 from topologies.hosts import attach_hosts
@@ -135,7 +136,8 @@ def _make_crowd(nodes: int, rounds: int) -> Crowd:
 
 
 def _run_ours(crowd: Crowd, packets: Path | None = None) -> Pace:
-    with Simulator(crowd.underlay, seed=_SEED, routes=crowd.routes, packets=packets) as simulator:
+    notes = PacketLog(packets, crowd.underlay) if packets else None
+    with Simulator(crowd.underlay, seed=_SEED, routes=crowd.routes, notes=notes) as simulator:
         for host, agent in crowd.make_agents().items():
             simulator.add_agent(host, lambda agent=agent: agent)  # type: ignore[misc]
             simulator.start_agent(0, host)

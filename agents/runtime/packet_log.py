@@ -1,7 +1,6 @@
 """The packets of a simulation, one row for each link that each packet crossed, as Parquet.
 
-While a simulation runs, a packet costs one entry in a list; rows are made from many entries at
-a time, with array operations. `SCHEMA` is the layout:
+`SCHEMA` is the layout:
 
     time_us      when the packet entered the link
     link         the link's name in the underlay
@@ -18,7 +17,6 @@ answers to them). `event_id` is the 64 bits of the header as a signed number.
 """
 
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +24,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from agents.codec import HEADER, MAGIC, VERSION
-from agents.runtime.event_queue import Event
-from agents.runtime.forwarding import Crossings, Forwarding
+from agents.runtime.forwarding import Crossings
 from agents.runtime.numbering import Numbers
-from agents.runtime.packet import FIRST_TTL, HEADERS_BYTES, Packet
+from agents.runtime.packet_notes import PacketNotes, Packets
 from topologies.underlay import Underlay
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -63,7 +60,6 @@ FILE_NAME = "packets.parquet"
 # Columns of few values, for which a dictionary is worth its price.
 _FEW_VALUES = ["link", "direction", "protocol", "ttl", "size_bytes", "kind", "flags", "hop_count",
                "run_id", "event_id"]  # fmt: skip
-WRITE_AT = 1 << 15  # packets; some ten rows each
 _DIRECTIONS, _PROTOCOLS = ("ab", "ba"), ("udp", "icmp")
 _HEADER = np.dtype(
     [
@@ -74,35 +70,12 @@ _HEADER = np.dtype(
 )  # fmt: skip
 
 
-class _Entry(NamedTuple):
-    """What a packet has crossed, where that had to be worked out while it was under way."""
-
-    packet: Packet
-    ttl: int
-    channels: list[int]
-    entered_us: list[int]
-    is_dropped: bool
-
-
-class _Packets(NamedTuple):
-    """Some packets, a column for each of their properties."""
-
-    source: Numbers
-    target: Numbers
-    ttl: Numbers
-    size_bytes: Numbers
-    is_icmp: NDArray[np.bool_]
-    datagrams: list[bytes]
-
-
-class PacketLog:
-    """Takes notes of packets, and writes rows whenever there are many."""
+class PacketLog(PacketNotes):
+    """Writes the rows to a file."""
 
     def __init__(self, folder: Path, underlay: Underlay) -> None:
-        # Datagrams that crossed plain channels only, as they arrived: the simulator's own events.
-        self.arrivals: list[Event] = []
+        super().__init__()
         self.rows = 0
-        self._entries: list[_Entry] = []
         # Not above: the first Arrow array brings in all of pandas, also for who logs no packet.
         self._links = pa.array([link.name for link in underlay.links])
         self._directions, self._protocols = pa.array(_DIRECTIONS), pa.array(_PROTOCOLS)
@@ -116,33 +89,12 @@ class PacketLog:
             write_statistics=["time_us"],
         )
 
-    def add(
-        self, packet: Packet, channels: list[int], entered_us: list[int], is_dropped: bool
-    ) -> None:
-        """Note what a packet has crossed; one that was dropped did not leave the last channel."""
-        self._entries.append(_Entry(packet, packet.ttl, channels, entered_us, is_dropped))
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is time to write."""
-        return len(self.arrivals) >= WRITE_AT or len(self._entries) >= WRITE_AT
-
-    def write(self, forwarding: Forwarding) -> None:
-        """Write what was noted; the ways of packets must not have changed since the last time."""
-        if self.arrivals:
-            packets, crossings = _read_arrivals(self.arrivals, forwarding)
-            self._write_rows(packets, crossings, np.zeros(len(crossings.packet), dtype=bool))
-            self.arrivals.clear()
-        if self._entries:
-            self._write_rows(*_read_entries(self._entries))
-            self._entries.clear()
-
     def close(self) -> None:
         """Complete the file."""
         self._writer.close()
 
-    def _write_rows(
-        self, packets: _Packets, crossings: Crossings, dropped: NDArray[np.bool_]
+    def _take_rows(
+        self, packets: Packets, crossings: Crossings, dropped: NDArray[np.bool_]
     ) -> None:
         packet, channel = crossings.packet, crossings.channel
         columns = [
@@ -159,54 +111,6 @@ class PacketLog:
         ]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=SCHEMA))
         self.rows += len(packet)
-
-
-def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[_Packets, Crossings]:
-    """The packets behind some arrivals, and what they crossed."""
-    arrived_us, _, seats, sources, datagrams = zip(*arrivals, strict=True)
-    node_at = forwarding.numbering.node_at
-    crossings = forwarding.cross(
-        np.array([node_at[source] for source in sources]),
-        np.array([seat.node for seat in seats]),
-        np.array(arrived_us),
-    )
-    packets = _Packets(
-        np.array(sources),
-        np.array([seat.address for seat in seats]),
-        np.full(len(arrivals), FIRST_TTL),
-        np.fromiter(map(len, datagrams), dtype=np.int64) + HEADERS_BYTES,
-        np.zeros(len(arrivals), dtype=bool),
-        list(datagrams),
-    )
-    return packets, crossings
-
-
-def _read_entries(entries: list[_Entry]) -> tuple[_Packets, Crossings, NDArray[np.bool_]]:
-    """The packets behind some entries, what they crossed, and which crossings came to nothing."""
-    lengths = np.array([len(entry.channels) for entry in entries])
-    ends = np.cumsum(lengths)
-    number = np.repeat(np.arange(len(entries)), lengths)
-    crossings = Crossings(
-        number,
-        np.arange(len(number)) - (ends - lengths)[number],
-        np.array([channel for entry in entries for channel in entry.channels]),
-        np.array([time_us for entry in entries for time_us in entry.entered_us]),
-    )
-    dropped = np.zeros(len(number), dtype=bool)
-    dropped[ends - 1] = [entry.is_dropped for entry in entries]
-    return _columns_of(entries), crossings, dropped
-
-
-def _columns_of(entries: list[_Entry]) -> _Packets:
-    contents = [entry.packet.content for entry in entries]
-    return _Packets(
-        np.array([entry.packet.source for entry in entries]),
-        np.array([entry.packet.target for entry in entries]),
-        np.array([entry.ttl for entry in entries]),
-        np.array([entry.packet.size_bytes for entry in entries]),
-        np.array([entry.packet.is_icmp for entry in entries]),
-        [content if isinstance(content, bytes) else b"" for content in contents],
-    )
 
 
 def _header_columns(datagrams: list[bytes], packet: Numbers) -> list[pa.Array]:

@@ -18,7 +18,7 @@ from agents.runtime.event_queue import Event, EventQueue
 from agents.runtime.forwarding import Forwarding
 from agents.runtime.numbering import NO_CHANNEL, Numbering
 from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
-from agents.runtime.packet_log import PacketLog
+from agents.runtime.packet_notes import PacketNotes
 from topologies.carriage import Carriage
 from topologies.errors import TopologyError
 from topologies.routes import Routes
@@ -57,7 +57,7 @@ class SimulatedNetwork:
         underlay: Underlay,
         queue: EventQueue,
         chance: Random,
-        log: PacketLog | None,
+        notes: PacketNotes | None,
         routes: Routes | None = None,
     ) -> None:
         self.numbering = Numbering(underlay)
@@ -69,7 +69,7 @@ class SimulatedNetwork:
         self._down: frozenset[str] = frozenset()
         self._queue = queue
         self._chance = chance
-        self._log = log
+        self._notes = notes
         self._channels: dict[int, Carriage] = {}
 
     def send(self, now_us: int, packet: Packet) -> None:
@@ -109,28 +109,28 @@ class SimulatedNetwork:
         raise TopologyError(f"link {a}-{b}: expected a link of this network, found none")
 
     def settle(self, now_us: int) -> None:
-        """Log how far the packets under way have come, at the end of a run."""
+        """Note how far the packets under way have come, at the end of a run."""
         for event in sorted(self._queue.heap):
             crossing = self._crossing_of(event)
             if crossing is not None:
                 crossing.cut(now_us, event[0])
                 self._note(crossing)
-        self._write_log()
+        self._write_notes()
 
     def _set_up(self, now_us: int, name: str, up: bool) -> None:
         down = self._down - {name} if up else self._down | {name}
         self._change(now_us, self._underlay, down)
 
     def _change(self, now_us: int, underlay: Underlay, down: frozenset[str]) -> None:
-        self._write_log()  # what has arrived took the routes of before
+        self._write_notes()  # what has arrived took the routes of before
         self._cut_crossings(now_us)
         self._underlay, self._down = underlay, down
         self.forwarding = Forwarding(underlay, self.numbering, down)
         self.on_change()
 
-    def _write_log(self) -> None:
-        if self._log is not None:
-            self._log.write(self.forwarding)
+    def _write_notes(self) -> None:
+        if self._notes is not None:
+            self._notes.write(self.forwarding)
 
     def _cut_crossings(self, now_us: int) -> None:
         """Let every packet under way stop to think after the channel it is on."""
@@ -252,7 +252,7 @@ class SimulatedNetwork:
         self.counts[reason] += 1
 
     def _note(self, crossing: Crossing, is_dropped: bool = False) -> None:
-        if self._log is not None:
-            self._log.add(crossing.packet, crossing.channels, crossing.entered_us, is_dropped)
-            if self._log.is_full:
-                self._write_log()
+        if self._notes is not None:
+            self._notes.add(crossing.packet, crossing.channels, crossing.entered_us, is_dropped)
+            if self._notes.is_full:
+                self._write_notes()

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -23,7 +22,7 @@ from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
 from agents.runtime.event_queue import Call, Event, EventQueue
 from agents.runtime.packet import HEADERS_BYTES, Packet
-from agents.runtime.packet_log import WRITE_AT, PacketLog
+from agents.runtime.packet_notes import PacketNotes
 from agents.runtime.simulated_network import SimulatedNetwork
 from agents.runtime.simulated_prober import NEVER_US, SimulatedProber
 from topologies.errors import TopologyError
@@ -61,19 +60,19 @@ class Simulator:
         *,
         seed: int = 0,
         record: RecordSink = lambda *_: None,
-        packets: Path | None = None,
+        notes: PacketNotes | None = None,
         routes: Routes | None = None,
         probing: ProbeSettings | None = None,
     ) -> None:
-        """Prepare; with a folder for `packets`, a row is written there for every crossing."""
+        """Prepare; `notes` are taken of every packet on every link."""
         self.now_us = 0
         self.messages = 0  # datagrams that reached their host
         self._record = record
         self._queue = EventQueue()
         self._heap, self._numbers = self._queue.heap, self._queue.numbers  # used most of the time
-        self._log = PacketLog(packets, underlay) if packets is not None else None
+        self._notes = notes
         chance = Random(f"{seed}/network")
-        self.network = SimulatedNetwork(underlay, self._queue, chance, self._log, routes)
+        self.network = SimulatedNetwork(underlay, self._queue, chance, notes, routes)
         self.network.deliver = self._deliver
         self.network.on_change = self._follow_network
         self._probing = probing or ProbeSettings()
@@ -138,17 +137,17 @@ class Simulator:
             elif source is None:
                 self._ring(now_us, number, seat, content)
             else:
-                if self._log is not None:
-                    self._log_arrival(self._log, event)
+                if self._notes is not None:
+                    self._note_arrival(self._notes, event)
                 self._hand_over(now_us, seat, source, content)
         self.now_us = max(self.now_us, until_us)
 
     def close(self) -> None:
-        """Complete the packet log."""
-        if self._log is not None:
+        """Complete the notes on packets."""
+        if self._notes is not None:
             self.network.settle(self.now_us)
-            self._log.close()
-            self._log = None
+            self._notes.close()
+            self._notes = None
 
     @property
     def counts(self) -> Counter[str]:
@@ -200,10 +199,10 @@ class Simulator:
         seat.agent = seat.prober = None
         seat.timers.clear()
 
-    def _log_arrival(self, log: PacketLog, event: Event) -> None:
-        log.arrivals.append(event)
-        if len(log.arrivals) >= WRITE_AT:
-            log.write(self.network.forwarding)
+    def _note_arrival(self, notes: PacketNotes, event: Event) -> None:
+        notes.arrivals.append(event)
+        if notes.is_full:
+            notes.write(self.network.forwarding)
 
     def _hand_over(self, now_us: int, seat: Seat, source: int, datagram: bytes) -> None:
         """Let an agent have a datagram that has reached its host."""

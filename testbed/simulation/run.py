@@ -1,5 +1,6 @@
 """One simulated run: the same agents and faults as an emulated one, in simulated time."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 from agents.agent import Agent
 from agents.kinds import make_agent
 from agents.records import RecordLog
+from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
 from testbed.casting import Casting
 from testbed.experiment import Experiment, Fault
 from topologies.underlay import Underlay
 
-_PROGRESS_STEPS = 5
+_PROGRESS_S = 5.0
 
 
 def simulate(
@@ -25,20 +27,13 @@ def simulate(
 ) -> dict[str, Any]:
     """Run an experiment in the simulator; returns figures about it."""
     end_us = int(experiment.duration_s * 1e6)
-    packets = folder.parent / "packets" if experiment.capture != "none" else None
-    if packets is not None:
-        packets.mkdir()
+    is_logged = experiment.capture != "none"
+    notes = PacketLog(folder.parent / "packets", underlay) if is_logged else None
     with (folder / "simulation.jsonl").open("w") as file:
         log = RecordLog(file)
-        with Simulator(
-            underlay, seed=experiment.seed, record=log.write, packets=packets
-        ) as simulator:
-            living = Living(experiment, simulator)
-            for casting in castings:
-                living.add(casting, _is_killed_before(casting, experiment.faults))
-            for fault in experiment.faults:
-                plan(fault, simulator, living)
-            by_second = _run_by_second(simulator, end_us, say)
+        with Simulator(underlay, seed=experiment.seed, record=log.write, notes=notes) as simulator:
+            living = populate(simulator, experiment, castings)
+            by_second = run_by_second(simulator, end_us, say)
         for host, agent in living.agents.items():
             log.write(end_us, host, "agent_ended", agent.figures)
     return {
@@ -48,16 +43,26 @@ def simulate(
     }
 
 
-def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]) -> list[int]:
+def populate(simulator: Simulator, experiment: Experiment, castings: list[Casting]) -> "Living":
+    """Plan all that will happen to the agents and to the network."""
+    living = Living(experiment, simulator)
+    for casting in castings:
+        living.add(casting, _is_killed_before(casting, experiment.faults))
+    for fault in experiment.faults:
+        plan(fault, simulator, living)
+    return living
+
+
+def run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]) -> list[int]:
     """Let time pass until the end; returns how many messages arrived in each second."""
     by_second: list[int] = []
-    spoken = 0
+    spoken_s = time.monotonic()
     while simulator.now_us < end_us:
         before = simulator.messages
         simulator.run(min(end_us, simulator.now_us + 1_000_000))
         by_second.append(simulator.messages - before)
-        if simulator.now_us * _PROGRESS_STEPS // end_us > spoken:
-            spoken = simulator.now_us * _PROGRESS_STEPS // end_us
+        if time.monotonic() - spoken_s > _PROGRESS_S:
+            spoken_s = time.monotonic()
             say(f"{simulator.now_us / 1e6:g} of {end_us / 1e6:g} s")
     return by_second
 

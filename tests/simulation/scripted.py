@@ -13,7 +13,7 @@ from agents.agent import Agent
 from agents.codec import U32, message
 from agents.protocol import Effect, Effects, PeerId, Protocol, Record, SetTimer, Surroundings
 from agents.route import Route
-from agents.runtime.packet_log import FILE_NAME
+from agents.runtime.packet_log import FILE_NAME, PacketLog
 from agents.runtime.simulator import Simulator
 from topologies.underlay import Channel, Host, Link, Router, Underlay
 
@@ -64,7 +64,7 @@ class Stage:
         self.simulator = Simulator(
             underlay,
             seed=seed,
-            packets=packets,
+            notes=PacketLog(packets, underlay) if packets else None,
             record=lambda *row: self.records.append((*row[:3], dict(row[3]))),
         )
         self._packets = packets

@@ -17,6 +17,7 @@ from agents.agent import Agent
 from agents.gossip import GossipSize
 from agents.hello import HelloProtocol
 from agents.protocol import Surroundings
+from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
 from dataclasses import replace
 from topologies.hosts import attach_hosts, make_anonymous
@@ -29,7 +30,10 @@ links = (*underlay.links[:3], replace(underlay.links[3], ab=lossy), *underlay.li
 underlay = replace(underlay, links=links)
 records = hashlib.sha256()
 with Simulator(
-    underlay, seed=seed, packets=folder, record=lambda *row: records.update(repr(row).encode())
+    underlay,
+    seed=seed,
+    notes=PacketLog(folder, underlay),
+    record=lambda *row: records.update(repr(row).encode()),
 ) as simulator:
     addresses = [int(IPv4Address(underlay.address[host.name])) for host in underlay.hosts]
     for number, host in enumerate(underlay.hosts):

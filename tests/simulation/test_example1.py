@@ -14,6 +14,7 @@ import pytest
 
 from agents.content_given import make_given_workload
 from agents.given_overlay import parse_links
+from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
 from agents.workload import Workload
 from testbed.delivery import Delivery, account
@@ -50,7 +51,9 @@ def play(label: str, seed: int) -> Case:
 
     with TemporaryDirectory() as folder:
         packets = Path(folder)
-        with Simulator(underlay, seed=seed, record=note, packets=packets) as simulator:
+        with Simulator(
+            underlay, seed=seed, record=note, notes=PacketLog(packets, underlay)
+        ) as simulator:
             living, castings = Living(wanted, simulator), cast(wanted, underlay)
             for casting in castings:
                 living.add(casting, is_stillborn=False)

@@ -11,7 +11,7 @@ import pytest
 
 from agents.codec import Header
 from agents.protocol import Send
-from agents.runtime import packet_log
+from agents.runtime import packet_notes
 from agents.runtime.packet_log import FILE_NAME, SCHEMA
 from tests.simulation.scripted import RUN, Stage, Word, line, ring
 from topologies.hosts import attach_hosts, make_asymmetric
@@ -46,7 +46,7 @@ def true_crossings(
 def test_every_datagram_has_a_row_on_every_link_of_its_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_at: int
 ) -> None:
-    monkeypatch.setattr(packet_log, "WRITE_AT", write_at)
+    monkeypatch.setattr(packet_notes, "WRITE_AT", write_at)
     underlay = make_asymmetric(attach_hosts(generate_waxman(30, seed=5), 6, seed=5), 0.8, seed=5)
     stage, routes = Stage(underlay, tmp_path), Routes(underlay)
     names = [host.name for host in underlay.hosts]

@@ -1,0 +1,147 @@
+"""Notes on the packets of a simulation, made into rows for each link that each packet crossed.
+
+While a simulation runs, a packet costs one entry in a list; rows are made from many entries at
+a time, with array operations.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.runtime.event_queue import Event
+from agents.runtime.forwarding import Crossings, Forwarding
+from agents.runtime.numbering import Numbers
+from agents.runtime.packet import FIRST_TTL, HEADERS_BYTES, Packet
+
+WRITE_AT = 1 << 15  # packets; some ten rows each
+
+
+class _Entry(NamedTuple):
+    """What a packet has crossed, where that had to be worked out while it was under way."""
+
+    packet: Packet
+    ttl: int
+    channels: list[int]
+    entered_us: list[int]
+    is_dropped: bool
+
+
+class Packets(NamedTuple):
+    """Some packets, a column for each of their properties."""
+
+    source: Numbers
+    target: Numbers
+    ttl: Numbers
+    size_bytes: Numbers
+    is_icmp: NDArray[np.bool_]
+    datagrams: list[bytes]
+
+
+class PacketNotes(ABC):
+    """Takes notes of packets, and hands over rows whenever there are many."""
+
+    def __init__(self) -> None:
+        # Datagrams that crossed plain channels only, as they arrived: the simulator's own events.
+        self.arrivals: list[Event] = []
+        self._entries: list[_Entry] = []
+
+    def add(
+        self, packet: Packet, channels: list[int], entered_us: list[int], is_dropped: bool
+    ) -> None:
+        """Note what a packet has crossed; one that was dropped did not leave the last channel."""
+        self._entries.append(_Entry(packet, packet.ttl, channels, entered_us, is_dropped))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to write."""
+        return len(self.arrivals) >= WRITE_AT or len(self._entries) >= WRITE_AT
+
+    def write(self, forwarding: Forwarding) -> None:
+        """Hand over what was noted; the ways of packets must not have changed since last time."""
+        if self.arrivals:
+            packets, crossings = _read_arrivals(self.arrivals, forwarding)
+            self._take_rows(packets, crossings, np.zeros(len(crossings.packet), dtype=bool))
+            self.arrivals.clear()
+        if self._entries:
+            self._take_rows(*_read_entries(self._entries))
+            self._entries.clear()
+
+    @abstractmethod
+    def _take_rows(
+        self, packets: Packets, crossings: Crossings, dropped: NDArray[np.bool_]
+    ) -> None:
+        """Do something with some packets, what they crossed, and which crossings failed."""
+
+    def close(self) -> None:  # noqa: B027  who only counts has nothing to do
+        """There are no more."""
+
+
+class CrossingCount(PacketNotes):
+    """Counts how many packets entered a link in each second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_second = np.zeros(0, dtype=np.int64)
+
+    @property
+    def by_second(self) -> list[int]:
+        """The counts, from the first second to the last one with a packet."""
+        found: list[int] = self._by_second.tolist()
+        return found
+
+    def _take_rows(
+        self, _packets: Packets, crossings: Crossings, _dropped: NDArray[np.bool_]
+    ) -> None:
+        counts = np.bincount(crossings.entered_us // 1_000_000, minlength=len(self._by_second))
+        counts[: len(self._by_second)] += self._by_second
+        self._by_second = counts
+
+
+def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[Packets, Crossings]:
+    """The packets behind some arrivals, and what they crossed."""
+    arrived_us, _, seats, sources, datagrams = zip(*arrivals, strict=True)
+    node_at = forwarding.numbering.node_at
+    crossings = forwarding.cross(
+        np.array([node_at[source] for source in sources]),
+        np.array([seat.node for seat in seats]),
+        np.array(arrived_us),
+    )
+    packets = Packets(
+        np.array(sources),
+        np.array([seat.address for seat in seats]),
+        np.full(len(arrivals), FIRST_TTL),
+        np.fromiter(map(len, datagrams), dtype=np.int64) + HEADERS_BYTES,
+        np.zeros(len(arrivals), dtype=bool),
+        list(datagrams),
+    )
+    return packets, crossings
+
+
+def _read_entries(entries: list[_Entry]) -> tuple[Packets, Crossings, NDArray[np.bool_]]:
+    """The packets behind some entries, what they crossed, and which crossings came to nothing."""
+    lengths = np.array([len(entry.channels) for entry in entries])
+    ends = np.cumsum(lengths)
+    number = np.repeat(np.arange(len(entries)), lengths)
+    crossings = Crossings(
+        number,
+        np.arange(len(number)) - (ends - lengths)[number],
+        np.array([channel for entry in entries for channel in entry.channels]),
+        np.array([time_us for entry in entries for time_us in entry.entered_us]),
+    )
+    dropped = np.zeros(len(number), dtype=bool)
+    dropped[ends - 1] = [entry.is_dropped for entry in entries]
+    return _columns_of(entries), crossings, dropped
+
+
+def _columns_of(entries: list[_Entry]) -> Packets:
+    contents = [entry.packet.content for entry in entries]
+    return Packets(
+        np.array([entry.packet.source for entry in entries]),
+        np.array([entry.packet.target for entry in entries]),
+        np.array([entry.ttl for entry in entries]),
+        np.array([entry.packet.size_bytes for entry in entries]),
+        np.array([entry.packet.is_icmp for entry in entries]),
+        [content if isinstance(content, bytes) else b"" for content in contents],
+    )
