@@ -37,8 +37,7 @@ from agents.spanning_tree import SpanningTree
 from agents.tree_versions import TreeVersions
 
 MST = "mst"
-_INTEREST_WAIT_US = 3_000_000
-_INTEREST_SPREAD_US = 500_000  # within which interests are told: all peers are called at once
+_INTEREST_WAIT_US = 3_000_000  # for those of the last neighbour to tell them
 _LEVEL_MS = 1_000  # what a child has less time than its parent
 _LEVELS = 20
 _HIGHEST_VERSION = _HEAVIEST_US = 0xFFFF_FFFF
@@ -63,6 +62,9 @@ class Selection:
         self._random = chance
         self._strategy = str(settings["strategy"])
         self._cores = int(settings["cores"])
+        # All peers are called at once; if all told their interests at once, those would meet on
+        # the links.
+        self._spread_us = int(settings["period_us"]) // 2
         self._first_us = int(settings["first_selection_s"] * 1e6)
         self._recalculate_us = int(settings["recalculate_s"] * 1e6)
         self._numbers = self._cores if settings["core_paths"] == "apsp" else 1  # of a family
@@ -177,8 +179,8 @@ class Selection:
         version = gathering.version
         gathering.without_interest = {*self._tree.up()} - self._weights.known(version)
         return [
-            SetTimer(("tell", version), self._random.randrange(_INTEREST_SPREAD_US)),
-            SetTimer(("interest", version), _INTEREST_WAIT_US),
+            SetTimer(("tell", version), self._random.randrange(self._spread_us)),
+            SetTimer(("interest", version), self._spread_us + _INTEREST_WAIT_US),
         ]
 
     def _on_interest(self, now_us: int, sender: PeerId, interest: Interest) -> Effects:
