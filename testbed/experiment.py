@@ -21,6 +21,7 @@ NAME_PATTERN = re.compile(r"\w[\w.-]*")
 BACKENDS = ("emulation", "simulation")
 TOPOLOGIES = ("waxman", "transit-stub", "file")
 CAPTURES = ("all", "headers", "none")
+LINKS = ("best", "netem", "delay-line")
 FAULT_ACTIONS = (
     "kill-agent",
     "stop-agent",
@@ -71,6 +72,7 @@ class Experiment:
     start_over_s: float = 1.0
     capture: str = "all"
     capture_max_mb: int = 0  # half of what is free
+    links: str = "best"  # netem where the kernel has it
     topology: TopologySettings = field(default_factory=TopologySettings)
     overlay: Mapping[str, Any] = field(default_factory=lambda: {"kind": "hello"})
     routing: Mapping[str, Any] = field(default_factory=dict)
@@ -88,6 +90,8 @@ class Experiment:
         """The experiment as plain data, as `from_dict` takes it."""
         plain = asdict(self)
         plain["fault"] = list(plain.pop("faults"))
+        if self.links == "best":
+            del plain["links"]  # so that sweeps keep the folders they had before there was a choice
         return plain
 
 
@@ -260,6 +264,7 @@ def _check_values(experiment: Experiment) -> None:
     topology = experiment.topology
     _check_choice("backend", experiment.backend, BACKENDS)
     _check_choice("capture", experiment.capture, CAPTURES)
+    _check_choice("links", experiment.links, LINKS)
     _check_choice("topology.kind", topology.kind, TOPOLOGIES)
     ranges: tuple[tuple[str, float, str, Callable[[float], bool]], ...] = (
         ("seed", experiment.seed, "0 or more", lambda v: v >= 0),

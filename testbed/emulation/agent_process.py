@@ -13,6 +13,7 @@ import socket
 import sys
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 from agents.codec import PORT
@@ -57,7 +58,7 @@ class AgentProcess:
         for host, seat in self._seats.items():
             if seat.agent is not None:
                 self._log.write(end_us, host, "agent_ended", seat.agent.figures)
-        return {"lag": loop.lag.to_values()}
+        return {"lag": loop.lag.to_values(), "cpu_s": process_time()}
 
     def _start_as_planned(self, loop: SocketLoop, host: str, _now_us: int) -> None:
         if host in self._planned:

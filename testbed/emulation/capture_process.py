@@ -105,6 +105,7 @@ class CaptureProcess:
             "bytes": self._files.total_bytes,
             "files": self._files.files,
             "full": self._files.full,
+            "cpu_s": time.process_time(),
         }
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ import struct
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time
 from typing import Any
 
 from testbed.emulation.namespaces import entered
@@ -226,6 +226,7 @@ class DelayLine:
             "late": self._late,
             "lateness_mean_us": self._lateness_sum_ns / 1000 / max(forwarded, 1),
             "lateness_max_us": self._lateness_max_ns / 1000,
+            "cpu_s": process_time(),
             "by_link": {
                 name: [ab.forwarded, ba.forwarded] for name, (ab, ba) in self._links.items()
             },

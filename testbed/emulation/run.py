@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from testbed.casting import Casting
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.capture import Capture
+from testbed.emulation.forecast import foresee
 from testbed.emulation.network import EmulatedNetwork
 from testbed.experiment import Experiment, Fault
 from topologies.underlay import Channel, Link, Underlay
@@ -28,9 +29,12 @@ def emulate(
 ) -> dict[str, Any]:
     """Run an experiment on a network of namespaces; returns figures for the verdict."""
     stretched = _stretch(underlay, experiment.time_scale)
+    forecast = foresee(experiment, underlay, castings, say)
+    say(str(forecast))
+    links = None if experiment.links == "best" else experiment.links
     say(f"building {len(underlay.routers)} routers and {len(underlay.hosts)} hosts")
     with (
-        EmulatedNetwork(stretched, seed=experiment.seed) as network,
+        EmulatedNetwork(stretched, links=links, seed=experiment.seed) as network,
         _capture(experiment, network, folder.parent / "captures") as capture,
     ):
         agents = AgentProcesses(network, experiment, castings, folder)
@@ -47,6 +51,7 @@ def emulate(
             "processes": processes,
             "clock": clock | {"realtime_offset_end_ns": _realtime_offset_ns()},
             "run_id": network.ledger.run_id,
+            "forecast": asdict(forecast),
             **captured,
         }
 

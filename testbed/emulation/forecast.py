@@ -1,0 +1,146 @@
+"""What an emulated run will ask of this machine, found out by a rehearsal in the simulator.
+
+The same agents, faults and seed send about the same packets there, second by second. What packets
+and messages cost in an emulation was measured once; by how much time has to be stretched follows
+from the busiest second.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from agents.runtime.packet_notes import CrossingCount
+from agents.runtime.simulator import Simulator
+from testbed.casting import Casting
+from testbed.emulation.capacity import needed_mb
+from testbed.experiment import Experiment
+from testbed.simulation.run import populate, run_by_second
+from topologies.underlay import Underlay
+
+# Processor time, on the machines that we have: of the delay line and of the capture for a packet
+# on a link, and of an agent for a message, which somebody sends and somebody takes in.
+_LINE_US, _CAPTURE_US, _MESSAGE_US = 6.0, 3.0, 130.0
+_MOST_BUSY = 0.9
+_RARE = 0.01  # of all packets: that many may be late
+_SCALES = (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
+# What a network takes to build and remove, and what a packet takes to be analysed.
+_BUILD_S_PER_NODE, _ANALYSIS_S, _ANALYSIS_US = 0.05, 20.0, 20.0
+_AGENT_MB, _PROCESS_MB = 1.5, 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What happens in one second of a run: packets entering links, messages coming in."""
+
+    crossings: int
+    messages: int
+
+    @property
+    def line_us(self) -> float:
+        """What the delay line does for it, on one core."""
+        return self.crossings * _LINE_US
+
+    @property
+    def machine_us(self) -> float:
+        """What all processes do for it."""
+        return self.line_us + self.crossings * _CAPTURE_US + self.messages * _MESSAGE_US
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How long a run will take, how much memory, and how busy its busiest second is."""
+
+    time_scale: float
+    packets: int
+    seconds: float
+    memory_gb: float
+    line_busy: float  # of one core
+    machine_busy: float  # of all cores
+    enough_time_scale: float
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the machine can keep up."""
+        return self.time_scale >= self.enough_time_scale
+
+    def __str__(self) -> str:
+        takes = (
+            f"this will take {_describe_time(self.seconds)} and {self.memory_gb:.1f} GB for "
+            f"{self.packets:,} packets on links; in the busiest second the delay line"
+        )
+        busy = f"{self.line_busy:.0%} and the machine {self.machine_busy:.0%} busy"
+        if self.is_fine:
+            return f"{takes} will be {busy}"
+        return (
+            f"{takes} would be {busy}, expected at most {_MOST_BUSY:.0%}: the figures will not "
+            f"be trusted; --set time_scale={self.enough_time_scale:g} stretches time enough"
+        )
+
+
+def foresee(
+    experiment: Experiment, underlay: Underlay, castings: list[Casting], say: Callable[[str], None]
+) -> Forecast:
+    """Rehearse an experiment, and say what it will ask of the machine."""
+    loads = rehearse(experiment, underlay, castings, say)
+    busiest = find_busiest(loads)
+    cores = os.cpu_count() or 1
+    packets = sum(load.crossings for load in loads)
+    return Forecast(
+        experiment.time_scale,
+        packets,
+        _needed_s(experiment, underlay, packets),
+        _needed_mb(experiment, underlay) / 1000,
+        busiest.line_us / experiment.time_scale / 1e6,
+        busiest.machine_us / experiment.time_scale / 1e6 / cores,
+        choose_time_scale(busiest, cores),
+    )
+
+
+def rehearse(
+    experiment: Experiment, underlay: Underlay, castings: list[Casting], say: Callable[[str], None]
+) -> list[Load]:
+    """What happens in each second, if the network keeps its times."""
+    counted = CrossingCount()
+    with Simulator(underlay, seed=experiment.seed, notes=counted) as simulator:
+        populate(simulator, experiment, castings)
+        end_us = int(experiment.duration_s * 1e6)
+        messages = run_by_second(simulator, end_us, lambda line: say(f"rehearsal: {line}"))
+    pairs = zip_longest(counted.by_second, messages, fillvalue=0)
+    return [Load(crossings, messages) for crossings, messages in pairs]
+
+
+def find_busiest(loads: Sequence[Load]) -> Load:
+    """The busiest second, or the next ones if so few packets fall into it that it may fail."""
+    left = _RARE * sum(load.crossings for load in loads)
+    for load in sorted(loads, key=lambda load: load.machine_us, reverse=True):
+        left -= load.crossings
+        if left < 0:
+            return load
+    return Load(0, 0)
+
+
+def choose_time_scale(busiest: Load, cores: int) -> float:
+    """The least of some factors by which time must be stretched."""
+    for scale in _SCALES:
+        available_us = _MOST_BUSY * scale * 1e6
+        if busiest.line_us <= available_us and busiest.machine_us <= cores * available_us:
+            return scale
+    return _SCALES[-1]
+
+
+def _describe_time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+def _needed_s(experiment: Experiment, underlay: Underlay, packets: int) -> float:
+    nodes = len(underlay.routers) + len(underlay.hosts)
+    run_s = experiment.duration_s * experiment.time_scale
+    return nodes * _BUILD_S_PER_NODE + run_s + _ANALYSIS_S + packets * _ANALYSIS_US / 1e6
+
+
+def _needed_mb(experiment: Experiment, underlay: Underlay) -> float:
+    hosts = len(underlay.hosts)
+    processes = -(-hosts // experiment.agents_per_process)
+    network_mb = needed_mb(len(underlay.routers), hosts, len(underlay.links))
+    return network_mb + hosts * _AGENT_MB + processes * _PROCESS_MB
