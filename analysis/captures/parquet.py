@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from pathlib import Path
 from types import TracebackType
 
@@ -25,6 +26,7 @@ from analysis.errors import CaptureError
 
 PACKETS, ERRORS = "packets", "capture_errors"
 _ROWS_A_GROUP = 1 << 17
+_MOST_PART_BYTES = 64 << 20
 # A dictionary pays where values repeat; where they grow from row to row, the differences do.
 _GROWING = ("number", "time_ns", "ip_id", "message_id", "sent_us")
 _REPEATING = [name for name in PACKETS_SCHEMA.names if name not in (*_GROWING, "event_id")]
@@ -41,12 +43,12 @@ class Written:
 
 
 def write_packets(
-    spark: SparkSession, captures: Where, out: str | Path, split_bytes: int = SPLIT_BYTES
+    spark: SparkSession, captures: Where, out: str | Path, split_bytes: int | None = None
 ) -> Written:
     """Write the tables `packets` and `capture_errors` as two folders in `out`.
 
     `out` is not there before, and is complete when it is there. It is a path that all workers
-    share, as the captures are.
+    share, as the captures are. Unless told how large parts are, all cores get as many.
     """
     folder = Path(out).absolute()
     if folder.exists():
@@ -57,9 +59,9 @@ def write_packets(
     shutil.rmtree(draft, ignore_errors=True)
     for table in (PACKETS, ERRORS):
         (draft / table).mkdir(parents=True)
-    parts = plan_parts(
-        [str(Path(file).absolute()) for file in find_captures(captures)], split_bytes
-    )
+    files = [Path(file).absolute() for file in find_captures(captures)]
+    cores = spark.sparkContext.defaultParallelism
+    parts = plan_parts(map(str, files), split_bytes or _even_bytes(files, cores))
     tasks, write = list(enumerate(parts)), partial(write_part, str(draft))
     if len(tasks) == 1:  # a Python worker takes longer to start than this takes
         counts = [write(tasks[0])]
@@ -67,6 +69,13 @@ def write_packets(
         counts = spark.sparkContext.parallelize(tasks, len(tasks)).map(write).collect()
     draft.rename(folder)
     return Written(sum(count.packets for count in counts), sum(count.errors for count in counts))
+
+
+def _even_bytes(files: Sequence[Path], cores: int) -> int:
+    """How large parts are of which each core gets as many, and not too many: each takes time."""
+    total = sum(file.stat().st_size for file in files if file.is_file())
+    rounds = ceil(total / (cores * _MOST_PART_BYTES)) or 1
+    return max(ceil(total / (cores * rounds)), SPLIT_BYTES)
 
 
 def write_part(draft: str, task: tuple[int, Sequence[Split]]) -> Written:

@@ -14,6 +14,7 @@ from analysis.captures.arrays import Bytes, Ints, gather, layout
 from analysis.captures.frames import Frames, Order, Position, Records, Section
 from analysis.captures.interfaces import Clock, Interface, InterfaceTable
 from analysis.captures.problems import BAD_VERSION, CUT_SHORT, IMPOSSIBLE_LENGTH, Problem
+from analysis.captures.strides import RECORDS_A_STRETCH, guess_places, walk_abreast
 from analysis.captures.window import MOST_CAPTURED_BYTES, Window
 
 _FILE_HEADER = "IHHiIII"  # magic, version, version, zone, accuracy, longest packet, link type
@@ -61,7 +62,7 @@ def read_frames(window: Window, section: Section, number: int) -> Iterator[Frame
     read_records = partial(_read_records, _layout(section.order), ticks_per_s)
     is_over = False
     while not is_over:
-        heads, end, problem = _walk(window, length_at)
+        heads, end, problem = _walk(window, length_at, section.order)
         is_over = problem is not None
         at = Position(window.offset + end, number + len(heads), section)
         problems = [problem] if problem else []
@@ -76,23 +77,63 @@ def read_frames(window: Window, section: Section, number: int) -> Iterator[Frame
                 yield Frames(window, none, read_records, section.table, number, at, [problem])
 
 
-def _walk(window: Window, length_at: Struct) -> tuple[Ints, int, Problem | None]:
+def _walk(window: Window, length_at: Struct, order: Order) -> tuple[Ints, int, Problem | None]:
     """Where whole records begin, where the last one ends, and what is wrong with the next."""
-    view, at = window.whole_view, 0
-    heads: list[int] = []
-    append, unpack_from = heads.append, length_at.unpack_from
-    last = window.size - RECORD_HEADER_BYTES
-    while at <= last:
-        append(at)
-        at += RECORD_HEADER_BYTES + unpack_from(view, at)[0]
+    sample, at = _walk_singly(window, length_at, 0, RECORDS_A_STRETCH)
+    places = _guess_places(window, order, at) if len(sample) == RECORDS_A_STRETCH else [at]
+    abreast, at = _walk_abreast(window, order, places)
+    rest, at = _walk_singly(window, length_at, at)
+    heads = np.concatenate((sample, abreast, rest))
     if at > window.size:
-        at = heads.pop()
-    found = np.fromiter(heads, np.int64, len(heads))
-    lengths = np.diff(found, append=at) - RECORD_HEADER_BYTES
+        heads, at = heads[:-1], int(heads[-1])
+    lengths = np.diff(heads, append=at) - RECORD_HEADER_BYTES
     if len(lengths) and lengths.max() > MOST_CAPTURED_BYTES:
         first = int(np.argmax(lengths > MOST_CAPTURED_BYTES))
-        found, at = found[:first], heads[first]
-    return found, at, _impossible(window, at, length_at)
+        heads, at = heads[:first], int(heads[first])
+    return heads, at, _impossible(window, at, length_at)
+
+
+def _walk_singly(
+    window: Window, length_at: Struct, at: int, most: int | None = None
+) -> tuple[Ints, int]:
+    """Where records begin from a place on, the last perhaps not whole, and where they end."""
+    view, last = window.whole_view, window.size - RECORD_HEADER_BYTES
+    heads: list[int] = []
+    append, unpack_from = heads.append, length_at.unpack_from
+    while at <= last and len(heads) != most:
+        append(at)
+        at += RECORD_HEADER_BYTES + unpack_from(view, at)[0]
+    return np.fromiter(heads, np.int64, len(heads)), at
+
+
+def _guess_places(window: Window, order: Order, at: int) -> list[int]:
+    """Places where records seem to begin, as far apart as this one is from the window's first.
+
+    Packets that lie near each other came within hours: the upper half of their seconds is the same.
+    """
+    view, unpack_from = window.whole_view, Struct(order + "8xII").unpack_from
+    mark_at = 2 if order == "<" else 0
+    mark = bytes(view[at + mark_at : at + mark_at + 2])
+    last = window.size - RECORD_HEADER_BYTES
+
+    def looks_right(marked: int) -> bool:
+        captured, wire = unpack_from(view, marked - mark_at)
+        following = marked + RECORD_HEADER_BYTES + captured
+        return 0 < captured <= wire and following < last and view[following : following + 2] == mark
+
+    marked = guess_places(window.buffer, mark, looks_right, at + mark_at, at, last)
+    return [place - mark_at for place in marked]
+
+
+def _walk_abreast(window: Window, order: Order, places: list[int]) -> tuple[Ints, int]:
+    count = window.size + 1
+    lengths: Ints = np.ndarray((count,), order + "u4", window.buffer, offset=8, strides=(1,))
+
+    def following(at: Ints) -> Ints:
+        behind: Ints = at + lengths[at] + RECORD_HEADER_BYTES
+        return np.minimum(behind, window.size)
+
+    return walk_abreast(np.array(places, np.int64), following)
 
 
 def _impossible(window: Window, at: int, length_at: Struct) -> Problem | None:

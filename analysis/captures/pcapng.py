@@ -17,6 +17,7 @@ from analysis.captures.interfaces import InterfaceTable
 from analysis.captures.link_layer import link_type_problem
 from analysis.captures.pcapng_packets import FORMS, PacketForm, Words
 from analysis.captures.problems import Problem
+from analysis.captures.strides import RECORDS_A_STRETCH, guess_places, walk_abreast
 from analysis.captures.window import Window
 
 _MOST_BLOCK_BYTES = 1 << 19  # of those that must be held whole; a packet and its options are less
@@ -38,6 +39,7 @@ class PcapngFrames:
         self._problems: list[Problem] = []
         self._is_over = False
         self._words: Words = np.zeros(0, np.uint32)
+        self._may_stride = True  # in this window
 
     def __iter__(self) -> Iterator[Frames]:
         """Go over the file, one window after another."""
@@ -63,6 +65,7 @@ class PcapngFrames:
         """The window as numbers in the machine's byte order; blocks lie on multiples of 4."""
         whole = self._window.data[: self._window.size & ~3]
         self._words = whole.view(self._order + "u4").astype(np.uint32, copy=False)
+        self._may_stride = True
 
     def _read_window(self) -> Iterator[Frames]:
         while not self._is_over and self._at + blocks.LEAST_BLOCK_BYTES <= self._window.size:
@@ -81,23 +84,69 @@ class PcapngFrames:
 
     def _walk(self, kind: int) -> bool:
         """Go over packets as long as there is nothing else, and return whether there were any."""
-        words, at = self._words.data, self._at >> 2
-        heads: list[int] = []
+        begin = self._at >> 2
+        sample, at = self._walk_singly(kind, begin, RECORDS_A_STRETCH)
+        abreast = sample[:0]
+        if len(sample) == RECORDS_A_STRETCH and self._may_stride:
+            abreast, at = self._walk_abreast(kind, at, at - begin)
+        rest, at = self._walk_singly(kind, at)
+        heads = np.concatenate((sample, abreast, rest))
+        if at > len(self._words):
+            heads, at = heads[:-1], int(heads[-1])
+        found = self._trusted(heads)
+        if len(found) < len(heads):
+            at = int(heads[len(found)])
+        self._at = at << 2
+        self._keep(found)
+        return len(found) > 0
+
+    def _walk_singly(self, kind: int, at: int, most: int | None = None) -> tuple[Ints, int]:
+        """Where packets begin from a place on, the last perhaps not whole, and where they end."""
+        words, heads = self._words.data, list[int]()
         append, least, count = heads.append, self._form.least_bytes >> 2, len(words)
-        while at + least <= count and words[at] == kind:
+        while at + least <= count and words[at] == kind and len(heads) != most:
             size = words[at + 1] >> 2
             if size < least:
                 break
             append(at)
             at += size
-        if at > count:
-            at = heads.pop()
-        found = self._trusted(np.fromiter(heads, np.int64, len(heads)))
-        if len(found) < len(heads):
-            at = heads[len(found)]
-        self._at = at << 2
-        self._keep(found)
-        return len(found) > 0
+        return np.fromiter(heads, np.int64, len(heads)), at
+
+    def _walk_abreast(self, kind: int, at: int, apart: int) -> tuple[Ints, int]:
+        """Where packets begin from a place on, as far as they are found many at a time."""
+        self._may_stride = False  # where there are other blocks between, it may be in vain
+        words, last = self._words, len(self._words) - 2
+        places = self._guess_places(kind, at, apart)
+
+        def following(at: Ints) -> Ints:
+            return np.minimum(at + (words[at + 1] >> 2), last)
+
+        heads, at = walk_abreast(np.array(places, np.int64) >> 2, following)
+        is_packet = (words[heads] == kind) & (words[heads + 1] >> 2 >= self._form.least_bytes >> 2)
+        if not is_packet.all():
+            other = int(np.argmin(is_packet))
+            heads, at = heads[:other], int(heads[other])
+        return heads, at
+
+    def _guess_places(self, kind: int, at: int, apart: int) -> list[int]:
+        """Places where packets seem to begin, in bytes."""
+        words, count, least = self._words.data, len(self._words), self._form.least_bytes >> 2
+
+        def looks_right(place: int) -> bool:
+            at = place >> 2
+            size = words[at + 1] >> 2
+            following = at + size
+            return (
+                place & 3 == 0
+                and size >= least
+                and following < count
+                and words[following - 1] == words[at + 1]
+                and words[following] == kind
+            )
+
+        mark = kind.to_bytes(4, "little" if self._order == "<" else "big")
+        end = (count - 1) << 2
+        return guess_places(self._window.buffer, mark, looks_right, at << 2, apart << 2, end)
 
     def _trusted(self, heads: Ints) -> Ints:
         """The blocks up to the first whose length is not the same at both ends, or too much."""

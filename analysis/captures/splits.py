@@ -23,9 +23,10 @@ from analysis.captures.problems import (
     Problem,
 )
 from analysis.captures.streams import FileStream, Stream, is_packed, open_stream
-from analysis.captures.window import Window
+from analysis.captures.window import CHUNK_BYTES, Window
 
 SPLIT_BYTES = 32 << 20
+_LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 1 << 20, 4 << 20
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def plan_splits(path: str, split_bytes: int = SPLIT_BYTES) -> list[Split]:
         return [Split(path)]  # reading it will say why
 
 
-def read_frames(split: Split) -> Iterator[Frames | Problem]:
+def read_frames(split: Split, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Frames | Problem]:
     """The packets of a part, many at a time, and what is wrong with the file as a whole."""
     try:
         stream = _open(split)
@@ -55,7 +56,7 @@ def read_frames(split: Split) -> Iterator[Frames | Problem]:
         yield Problem(0, CANNOT_OPEN, error.strerror or str(error))
         return
     try:
-        window = Window(stream, split.start.offset if split.start else 0)
+        window = Window(stream, split.start.offset if split.start else 0, chunk_bytes)
         yield from _frames(window, split.start)
         if stream.problem:
             yield stream.problem
@@ -67,8 +68,9 @@ def read_frames(split: Split) -> Iterator[Frames | Problem]:
 
 def _walk(path: str, split_bytes: int) -> Iterator[Split]:
     start: Position | None = None
-    whole = Split(path)
-    for frames in read_frames(whole):
+    # The more at a time the quicker, but parts end where chunks do.
+    chunk_bytes = min(max(split_bytes // 8, _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES)
+    for frames in read_frames(Split(path), chunk_bytes):
         if isinstance(frames, Problem) or not frames.is_boundary:
             continue
         if frames.end.offset - (start.offset if start else 0) >= split_bytes:

@@ -5,7 +5,7 @@ import numpy as np
 from analysis.captures.arrays import SLACK, Bytes
 from analysis.captures.streams import Stream
 
-CHUNK_BYTES = 1 << 20  # what is worked on at a time: much, and still in the processor's cache
+CHUNK_BYTES = 2 << 20  # what is worked on at a time: much, and still in the processor's cache
 # No packet is longer; more than this in a header is damage (Wireshark has the same limit).
 MOST_CAPTURED_BYTES = 262_144
 
@@ -30,6 +30,11 @@ class Window:
     def view(self) -> memoryview:
         """The same bytes, for `struct`."""
         return self._view[: self.size]
+
+    @property
+    def buffer(self) -> bytearray:
+        """The buffer itself, to search in."""
+        return self._buffer
 
     @property
     def whole_view(self) -> memoryview:
