@@ -21,6 +21,7 @@ from analysis.errors import AnalysisError
 from analysis.metrics_file import merge_metrics
 from analysis.overlay_metrics import measure_run
 from analysis.overlay_tables import route_links
+from analysis.recovery import is_failure, moments, recovery, recovery_document, why_unknown
 from analysis.run_files import RunFiles, open_run
 from analysis.spark import little_work
 from analysis.tables import Tables, build_tables, fingerprint, read_manifest, write_manifest
@@ -112,9 +113,13 @@ def measure_tables(
     found = _read_metrics(rows, counted) if has_packets else _without_packets(rows, counted)
     if not has_packets:
         why = tables.notes.get("packets", _NO_PACKETS)
-        notes |= dict.fromkeys(("link_stress", "messages", "packets"), why)
+        notes |= dict.fromkeys(("link_stress", "messages", "packets", "rdp_of_packets"), why)
         if found["control_efficiency"] is not None:
             notes["control_efficiency"] = "of what agents counted that lived once and to the end"
+    elif run.has_changing_network:
+        notes["rdp_of_packets"] = "faults changed the network: when packets arrived is not known"
+    if found["recovery"] is None:
+        notes["recovery"] = why_unknown(run.faults)
     notes |= _reasons(found, notes)
     found["checks"] = {
         name.removeprefix("check "): checks.judge_check(some[0])
@@ -161,6 +166,9 @@ def _summaries(
             t["receptions"], t["matches"], _unsteady(spark, run, t)
         ),
     }
+    if any(map(is_failure, run.faults)):
+        when = moments(spark, run.faults)
+        frames["recovery"] = recovery(t["matches"], t["deliveries"], when)
     if not has_packets:
         return frames
     frames |= {
@@ -176,8 +184,17 @@ def _summaries(
     if counted:
         frames |= _count_checks(spark, t, counted, bool(run.kinds))
     if not run.has_changing_network:
-        frames |= _route_checks(spark, run, t)
+        frames |= _route_checks(spark, run, t) | _delays(run, t)
     return frames
+
+
+def _delays(run: RunFiles, t: Tables) -> dict[str, DataFrame]:
+    """Delays of deliveries by their packets; on changing links they are not known."""
+    delays = metrics.packet_delays(t["deliveries"], t["messages"], t["link_loads"])
+    return {
+        "rdp_of_packets": metrics.relative_delay(delays, "packets_us"),
+        "check delays_agree": checks.delays_agree(delays, run.agents_us),
+    }
 
 
 def _route_checks(spark: SparkSession, run: RunFiles, t: Tables) -> dict[str, DataFrame]:
@@ -257,6 +274,7 @@ def _read_metrics(rows: Rows, counted: Mapping[str, Mapping[str, int]]) -> Metri
         name: sum(row[name] for row in kinds) for name in ("sent", "copies", "arrived")
     } | {"by_kind": {row["kind"]: row["sent"] for row in kinds}}
     found["control_efficiency"] = rows["control"][0].get("ratio")
+    found["rdp_of_packets"] = _spread(rows.get("rdp_of_packets", []))
     return found
 
 
@@ -269,6 +287,7 @@ def _without_packets(rows: Rows, counted: Mapping[str, Mapping[str, int]]) -> Me
         "link_stress": None,
         "rdp": _spread(rows["rdp"]),
         "rdp_of_paths": _spread(rows["rdp_of_paths"]),
+        "rdp_of_packets": None,
         "hops": rows["hops"][0] if rows["hops"][0].get("count") else None,
         "false_positives": rows["false_positives"][0].get("share"),
         "routing_cost": _seconds(cost.get("cost_us")),
@@ -277,6 +296,7 @@ def _without_packets(rows: Rows, counted: Mapping[str, Mapping[str, int]]) -> Me
         "control_efficiency": sent / control["matching"] if control["matching"] else None,
         "delivery": delivered if events["published"] else None,
         "events": events,
+        "recovery": recovery_document(rows.get("recovery", ())),
         "messages": None,
         "packets": None,
     }

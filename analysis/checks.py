@@ -1,16 +1,19 @@
 """Conservation: what packets say and what agents recorded have to agree.
 
 Each check is a frame of one row with `expected` and `found`, and `differing` where single counts
-are compared. It holds if the two are equal and nothing differs.
+or times are compared. It holds if nothing differs, or, without that, if the two are equal.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 Check = dict[str, Any]
+
+_TOLERANCE, _ROUNDING_US = 0.01, 2
+_FIGURES = ("records_us", "packets_us", "difference_us")
 
 
 def receptions_on_links(
@@ -100,16 +103,55 @@ def agreed_matches(receptions: DataFrame, matches: DataFrame, ends: DataFrame) -
     return joined.agg(F.count("*").alias("expected"), F.count_if(agree).alias("found"))
 
 
+def delays_agree(delays: DataFrame, agents_us: float) -> DataFrame:
+    """Deliveries took the same time by agents' records as by their packets, within 1 %.
+
+    `delays` are the deliveries of `metrics.packet_delays`. Agents record that they publish before
+    they send, and that they deliver after the packet came: `agents_us` may pass meanwhile. As
+    they can be held up at any time, half of the deliveries have to agree. None can have taken
+    less than its packet did to enter the last mile.
+    """
+    known = delays.where("packets_us IS NOT NULL").withColumn(
+        "difference_us", F.col("delay_us") - F.col("packets_us")
+    )
+    part_us = F.col("packets_us") * _TOLERANCE
+    agrees = F.count_if(F.abs("difference_us") <= part_us + agents_us)
+    is_impossible = F.col("delay_us") < F.col("entered_us") - part_us - _ROUNDING_US
+    found = known.agg(
+        F.count("*").alias("expected"),
+        agrees.alias("found"),
+        F.count_if(is_impossible).alias("impossible"),
+        *(
+            _spread(column).alias(name)
+            for name, column in zip(_FIGURES, ("delay_us", *_FIGURES[1:]), strict=True)
+        ),
+    )
+    missing = F.expr("CASE WHEN 2 * found < expected THEN expected - found ELSE 0 END")
+    return found.withColumn("differing", F.greatest("impossible", missing))
+
+
+def _spread(column: str) -> Column:
+    return F.struct(
+        (F.sum(column) / F.count(column)).alias("mean"),
+        F.percentile(column, 0.5).alias("p50"),
+        F.percentile(column, 0.99).alias("p99"),
+    )
+
+
 def judge_check(row: Mapping[str, Any]) -> Check:
     """A check as it stands in metrics.json."""
     expected, found = row.get("expected") or 0, row.get("found") or 0
     differing = row.get("differing") or 0
     # Where an agent counted what its machine then refused to send, fewer may be found.
-    return {
-        "ok": differing == 0 if "differing" in row else expected == found,
-        "expected": expected,
-        "found": found,
-    } | ({"differing": differing} if differing else {})
+    return (
+        {
+            "ok": differing == 0 if "differing" in row else expected == found,
+            "expected": expected,
+            "found": found,
+        }
+        | ({"differing": differing} if differing else {})
+        | {name: row[name] for name in _FIGURES if name in row and expected}
+    )
 
 
 def failing(checks: Mapping[str, Check]) -> str:
@@ -117,6 +159,6 @@ def failing(checks: Mapping[str, Check]) -> str:
     parts = []
     for name, check in sorted(checks.items()):
         if not check["ok"]:
-            more = f", {check['differing']} counts differ" if check.get("differing") else ""
+            more = f", {check['differing']} differ" if check.get("differing") else ""
             parts.append(f"{name}: expected {check['expected']}, found {check['found']}{more}")
     return "; ".join(parts)

@@ -55,6 +55,33 @@ def relative_delay(deliveries: DataFrame, over: str = "delay_us") -> DataFrame:
     )
 
 
+def packet_delays(deliveries: DataFrame, messages: DataFrame, link_loads: DataFrame) -> DataFrame:
+    """The same deliveries with `packets_us`, the time that their packets were under way.
+
+    It is from when the event first left its publisher's host until it first came to the
+    subscriber's, and has nothing of what the agents there do before and after. `entered_us` is
+    the part of it until the subscriber's last mile, which packets were seen to enter.
+    """
+    carried = messages.where("event_id IS NOT NULL")
+    left = carried.groupBy("event_id", F.col("sender").alias("publisher")).agg(
+        F.min("first_us").alias("left_us")
+    )
+    came = carried.groupBy("event_id", F.col("receiver").alias("host")).agg(
+        F.min("arrived_us").alias("came_us")
+    )
+    last_miles = link_loads.groupBy(F.col("to_node").alias("host")).agg(
+        F.max("delay_us").alias("last_mile_us")
+    )
+    return (
+        _to_others(deliveries)
+        .join(left, ["event_id", "publisher"], "left")
+        .join(came, ["event_id", "host"], "left")
+        .join(F.broadcast(last_miles), "host", "left")
+        .withColumn("packets_us", F.col("came_us") - F.col("left_us"))
+        .withColumn("entered_us", F.col("packets_us") - F.col("last_mile_us"))
+    )
+
+
 def delivery_hops(deliveries: DataFrame) -> DataFrame:
     """Overlay links between publisher and subscriber, over the same deliveries as RDP."""
     counted = _to_others(deliveries).where("hops IS NOT NULL")

@@ -13,6 +13,7 @@ from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 
 _SMALL_BYTES = 32_000_000
+_AGENTS_US = 1_000  # of the machine's own time
 _ENDS = frozenset({"kill-agent", "stop-agent"})
 _CHANGES = frozenset({"link-down", "link-up", "router-down", "router-up", "partition", "delay"})
 
@@ -54,6 +55,14 @@ class RunFiles:
     def is_captured_leaving(self) -> bool:
         """Whether packets were captured where they leave a link, not where they enter it."""
         return bool(self.figures.get("links", {}).get("kind") == "netem")
+
+    @property
+    def agents_us(self) -> float:
+        """What agents may take at both ends of a delivery; in a simulation, nothing."""
+        if not self.is_emulated:
+            return 0.0
+        lags = (one["lag"]["mean_us"] for one in self.figures.get("processes", ()))
+        return max(_AGENTS_US / self.time_scale, 2 * max(lags, default=0.0))
 
     @property
     def has_changing_network(self) -> bool:

@@ -22,8 +22,19 @@ from topologies.underlay import Underlay
 DURATION_S = 30
 FAULTS = [
     {"at_s": 14.0, "action": "kill-agent", "target": "h3"},
+    {"at_s": 14.0, "action": "kill-agent", "target": "h5"},
     {"at_s": 20.0, "action": "link-down", "target": "r1-r2"},
+    {"at_s": 24.5, "action": "link-up", "target": "r1-r2"},
 ]
+RECOVERY = {
+    "due_after_s": 0.25, "late": 61, "missing": 2, "longest_s": None,
+    "faults": [
+        {"at_s": 14.0, "what": ["kill-agent h3", "kill-agent h5"], "recovery_s": 3.456789,
+         "late": 17, "missing": 0, "deliveries": 70},
+        {"at_s": 20.0, "what": ["link-down r1-r2"], "recovery_s": None, "late": 44, "missing": 2,
+         "deliveries": 81, "note": "not recovered before the end"},
+    ],
+}  # fmt: skip
 Table = list[dict[str, Any]]
 
 
@@ -174,6 +185,7 @@ class Play:
                     "p90": sorted(rdp)[9 * len(rdp) // 10], "max": max(rdp), "count": len(rdp)},
             "delivery": {"expected": len(rdp) + 2, "delivered": len(rdp), "duplicates": 0},
             "events": {"published": len(self.events), "delivered": len(rdp)},
+            "recovery": RECOVERY,
             "false_positives": 0.3141592653589793,
             "routing_efficiency": 1.0625,
             "routing_cost": 12345.6789,

@@ -13,7 +13,7 @@ from analysis.report.print_figures import draw_figures
 from analysis.report.reported_run import ReportedRun
 from analysis.report.timeline import read_timeline
 
-_SCRIPTS = ("elements", "colours", "charts", "grid", "map", "topology", "page")
+_SCRIPTS = ("elements", "colours", "charts", "faults", "grid", "map", "topology", "page")
 
 
 def write_report(run: Path) -> Path:

@@ -24,6 +24,8 @@ class _Headline(NamedTuple):
 _HEADLINES = (
     _Headline("delivery.delivered", "Delivered", (("delivery.duplicates", "twice"),),
               of="delivery.expected"),
+    _Headline("recovery.longest_s", "Longest recovery, s",
+              (("recovery.late", "late"), ("recovery.missing", "missing"))),
     _Headline("link_stress.mean", "Link stress, mean", (("link_stress.max", "max"),)),
     _Headline("rdp.mean", "RDP, mean",
               (("rdp.p50", "p50"), ("rdp.p90", "p90"), ("rdp.max", "max"))),

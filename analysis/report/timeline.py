@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from analysis.recovery import is_failure
+from analysis.report.faults import played_faults, read_moments
 from analysis.report.reported_run import ReportedRun
 
 Counts = dict[int, int]
@@ -17,7 +19,7 @@ _OTHER = "other"
 
 def read_timeline(run: ReportedRun) -> dict[str, Any]:
     """The timeline in the words of the page."""
-    events, traffic, faults = _events(run), _traffic(run), _faults(run)
+    events, traffic, faults = _events(run), _traffic(run), played_faults(run)
     last = max((second for column in (*events.values(), *traffic.values()) for second in column),
                default=-1)  # fmt: skip
     seconds = list(range(last + 1))
@@ -29,6 +31,8 @@ def read_timeline(run: ReportedRun) -> dict[str, Any]:
         "all_traffic": _columns(traffic, kinds, seconds),
         "traffic_title": "Packets that entered the network",
         "faults": faults,
+        "moments": read_moments(run),
+        "moments_note": (run.metrics.get("notes") or {}).get("recovery", ""),
         "words": _words(events, traffic, faults),
         "missing": _missing(run, bool(traffic)),
     }
@@ -97,17 +101,6 @@ def _columns(
     ]
 
 
-def _faults(run: ReportedRun) -> list[dict[str, Any]]:
-    faults = run.experiment.get("fault") or []
-    return sorted(
-        (
-            {"at_s": fault["at_s"], "action": fault["action"], "target": fault.get("target", "")}
-            for fault in faults
-        ),
-        key=lambda fault: float(fault["at_s"]),
-    )
-
-
 def _words(
     events: Mapping[str, Counts], traffic: Mapping[str, Counts], faults: list[dict[str, Any]]
 ) -> str:
@@ -115,8 +108,11 @@ def _words(
     if traffic:
         total = sum(sum(counts.values()) for counts in traffic.values())
         parts.append(f"{total:,} packets of {len(traffic)} kinds, counted on their first link")
-    if faults:
-        parts.append(f"{len(faults)} fault{'s' * (len(faults) > 1)} (dashed)")
+    failed = sum(map(is_failure, faults))
+    if failed:
+        parts.append(f"{failed} fault{'s' * (failed > 1)} (dashed)")
+    if failed < len(faults):
+        parts.append(f"{len(faults) - failed} healed (dotted)")
     return " · ".join(parts)
 
 

@@ -22,6 +22,7 @@ _SHOWN = {
     "events.published": "events published",
     "delivery.expected": "deliveries expected",
     "delivery.delivered": "deliveries made",
+    "recovery.longest_s": "longest recovery from a fault, seconds",
     "link_stress.total": "event messages on all links",
     "link_stress.mean": "link stress, mean",
     "link_stress.max": "link stress, maximum",

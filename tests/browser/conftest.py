@@ -3,14 +3,21 @@
 Both are named by their paths, so Selenium looks for nothing and downloads nothing.
 """
 
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
+
+from analysis.report import write_report
+from tests.browser.report_page import Page, small_underlay
+from tests.report_runs import write_run
 
 _FLAGS = (
     "--headless",
@@ -52,3 +59,33 @@ def browser(tmp_path_factory: pytest.TempPathFactory, downloads: Path) -> Iterat
         yield driver
     finally:
         driver.quit()
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with everything that a report can show."""
+    path = write_run(tmp_path_factory.mktemp("report") / "run", small_underlay())
+    write_report(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def metrics(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "analysis" / "metrics.json").read_text())
+    return found
+
+
+@pytest.fixture
+def page(browser: WebDriver) -> Iterator[Page]:
+    """A browser that must not have complained, nor asked the network for anything, at the end."""
+    browser.get_log("browser")
+    browser.get_log("performance")
+    yield Page(browser)
+    assert browser.get_log("browser") == []
+    messages = (json.loads(row["message"])["message"] for row in browser.get_log("performance"))
+    asked = (
+        m["params"]["request"]["url"]
+        for m in messages
+        if m["method"] == "Network.requestWillBeSent"
+    )
+    assert [url for url in asked if not re.match(r"file:|data:|blob:", url)] == []

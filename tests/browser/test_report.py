@@ -3,143 +3,29 @@
 import csv
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
 
 from analysis.report import write_report
+from tests.browser.report_page import MARKS, Page, downloaded, small_underlay
 from tests.overlay_runs import random_overlay
 from tests.report_runs import experiment, write_documents, write_run
-from topologies.hosts import attach_hosts, make_anonymous
-from topologies.underlay import Underlay
-from topologies.waxman import generate_waxman
-
-MARKS = ".stage canvas:nth-of-type(2)"
-
-
-def small_underlay() -> Underlay:
-    return make_anonymous(attach_hosts(generate_waxman(20, seed=1), 12, 1), 0.1, 1)
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with everything that a report can show."""
-    path = write_run(tmp_path_factory.mktemp("report") / "run", small_underlay())
-    write_report(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def metrics(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run / "analysis" / "metrics.json").read_text())
-    return found
-
-
-class Page:
-    """A report in the browser."""
-
-    def __init__(self, browser: WebDriver) -> None:
-        self.browser = browser
-
-    def open(self, run: Path, width: int = 1440, height: int = 900) -> None:
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        self.browser.get((run / "analysis" / "report.html").as_uri())
-        self.settle()
-
-    def script(self, text: str, *arguments: Any) -> Any:
-        return self.browser.execute_script(text, *arguments)
-
-    def settle(self) -> None:
-        """Wait until what was asked for is drawn."""
-        self.browser.execute_async_script(
-            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
-        )
-
-    def find(self, css: str) -> WebElement:
-        return self.browser.find_element("css selector", css)
-
-    def find_all(self, css: str) -> list[WebElement]:
-        return self.browser.find_elements("css selector", css)
-
-    def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.script("return report.map.state()")
-        return found
-
-    def picture(self) -> str:
-        """The map as it is drawn, without marks."""
-        self.settle()
-        return str(self.script("return report.map.base.toDataURL()"))
-
-    def click(self, css: str) -> None:
-        self.script("arguments[0].click()", self.find(css))
-        self.settle()
-
-    def choose(self, what: str, value: str) -> None:
-        """Choose from a list of the map."""
-        self.script(
-            """const [what, value] = arguments;
-            const node = document.querySelector(`[data-choose=${what}]`);
-            node.value = value;
-            node.dispatchEvent(new Event('change'));""",
-            what,
-            value,
-        )
-
-    def point_at(self, x: float, y: float) -> None:
-        """Move the pointer to a place of the map."""
-        self.script("document.querySelector('.stage').scrollIntoView({block: 'center'})")
-        stage = self.find(MARKS)
-        dx, dy = x - stage.size["width"] / 2, y - stage.size["height"] / 2
-        ActionChains(self.browser, duration=20).move_to_element_with_offset(
-            stage, round(dx), round(dy)
-        ).perform()
-
-    def place_of(self, link: str, share: float = 0.5) -> tuple[float, float]:
-        """A place on the drawing of a link."""
-        x, y = self.script(
-            """const [link, share] = arguments, {map} = report, {nodes, links} = map;
-            const at = (name) => nodes.name.indexOf(name);
-            const [a, b] = link.split('-').map(at);
-            return map.toScreen(nodes.x[a] + share * (nodes.x[b] - nodes.x[a]),
-                                nodes.y[a] + share * (nodes.y[b] - nodes.y[a]));""",
-            link,
-            share,
-        )
-        return x, y
-
-    def tip(self) -> str:
-        return str(self.script("return document.getElementById('tip').innerText"))
-
-
-@pytest.fixture
-def page(browser: WebDriver) -> Iterator[Page]:
-    """A browser that must not have complained, nor asked the network for anything, at the end."""
-    browser.get_log("browser")
-    browser.get_log("performance")
-    yield Page(browser)
-    assert browser.get_log("browser") == []
-    messages = (json.loads(row["message"])["message"] for row in browser.get_log("performance"))
-    asked = (
-        m["params"]["request"]["url"]
-        for m in messages
-        if m["method"] == "Network.requestWillBeSent"
-    )
-    assert [url for url in asked if not re.match(r"file:|data:|blob:", url)] == []
 
 
 def leaves(given: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every figure by its name with dots; names in a list are words, all else is numbered."""
     for key, value in given.items():
         if isinstance(value, dict):
             yield from leaves(value, f"{prefix}{key}.")
-        else:
+        elif isinstance(value, list) and isinstance(value[0], dict):
+            parts = {str(number): part for number, part in enumerate(value, start=1)}
+            yield from leaves(parts, f"{prefix}{key}.")
+        elif not isinstance(value, list):
             yield prefix + key, value
 
 
@@ -157,13 +43,16 @@ def test_every_number_is_that_of_the_metrics(
     assert shown.keys() == numbers.keys()
     for name, value in numbers.items():
         exact, words = shown[name]
+        if isinstance(value, str):
+            assert exact == words == value, name
+            continue
         assert json.loads(exact) == value, name
         if not isinstance(value, bool):
             assert float(words.replace(",", "")) == pytest.approx(value, rel=5e-4), name
     missing = page.script(
         "return [...document.querySelectorAll('#metrics [data-null]')].map((n) => n.dataset.null)"
     )
-    assert missing == [name for name, value in expected.items() if value is None]
+    assert sorted(missing) == sorted(name for name, value in expected.items() if value is None)
     assert metrics["notes"]["control_efficiency"] in page.find("#metrics").text
     tile = page.find("#headlines [data-metric='rdp.mean']")
     assert float(str(tile.get_attribute("value"))) == metrics["rdp"]["mean"]
@@ -305,26 +194,6 @@ def test_a_row_of_the_table_marks_its_link_on_the_map(page: Page, run: Path) -> 
     assert page.find("tr[data-link]").get_attribute("aria-selected") == "true"
     page.click("tr[data-link] button")
     assert page.state()["selected"] is None
-
-
-def is_complete(path: Path) -> bool:
-    """Whether a download has ended; until then the file is empty, beside one that grows."""
-    is_there = path.exists() and path.stat().st_size > 0
-    return is_there and not list(path.parent.glob("*.crdownload"))
-
-
-def downloaded(page: Page, folder: Path, name: str) -> list[dict[str, str]]:
-    button = page.find(f"[data-csv={name}]")
-    page.script("arguments[0].scrollIntoView({block: 'center'})", button)
-    button.click()  # by hand: a page may not start several downloads by itself
-    path = folder / f"{name}.csv"
-    end = time.monotonic() + 30
-    while not is_complete(path) and time.monotonic() < end:
-        time.sleep(0.02)
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    path.unlink()
-    return rows
 
 
 def as_numbers(rows: list[dict[str, str]]) -> list[dict[str, Any]]:

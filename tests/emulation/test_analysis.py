@@ -23,7 +23,7 @@ def test_packets_and_records_agree(tmp_path: Path, spark: SparkSession) -> None:
     }  # fmt: skip
     run = run_small(tmp_path, backend="emulation", workload=workload, duration_s=15.0)
     found = analyze_run(spark, run, KINDS)
-    assert len(found["checks"]) == 6
+    assert len(found["checks"]) == 7
     assert {name for name, check in found["checks"].items() if not check["ok"]} == set()
     figures = json.loads((run / "verdict.json").read_text())["figures"]
     assert found["packets"]["total"] == figures["capture"]["packets"]
@@ -42,6 +42,9 @@ def test_packets_and_records_agree(tmp_path: Path, spark: SparkSession) -> None:
     # On the clock of the run, a message is stamped, enters the network, and is there later.
     assert all(row["sent_us"] - 50 <= row["first_us"] < row["arrived_us"] for row in messages)
     assert found["rdp"]["mean"] > 0.99
+    delays = found["checks"]["delays_agree"]
+    assert delays["expected"] == found["rdp"]["count"] == found["rdp_of_packets"]["count"]
+    assert 0 < delays["difference_us"]["mean"] < delays["records_us"]["mean"]
 
     bare = analyze_captures(spark, [run / "captures"], tmp_path / "bare")
     assert bare["packets"]["total"] == found["packets"]["total"]
@@ -53,5 +56,7 @@ def test_packets_and_records_agree(tmp_path: Path, spark: SparkSession) -> None:
     (dead / "verdict.json").unlink()  # which has the clocks and the run's id
     partial = analyze_run(spark, dead, KINDS)
     assert "senders' stamps" in partial["notes"]["analysis"]
+    again = partial["checks"].pop("delays_agree")  # by another clock, and not how late agents were
+    assert again["expected"] == found["checks"].pop("delays_agree")["expected"]
     for name in ("link_stress", "packets", "messages", "checks"):
         assert partial[name] == found[name]

@@ -3,9 +3,11 @@
 import csv
 import json
 import shutil
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -23,8 +25,8 @@ from tests.overlay_runs import Recorder
 from topologies.underlay import Host, Link, Router, Underlay
 
 CHECKS = {
-    "copies_sent", "deliveries_have_packets", "matches_agree", "packets_belong_to_messages",
-    "routes_whole", "sent_by_kind",
+    "copies_sent", "delays_agree", "deliveries_have_packets", "matches_agree",
+    "packets_belong_to_messages", "routes_whole", "sent_by_kind",
 }  # fmt: skip
 
 
@@ -105,6 +107,15 @@ def test_figures_follow_from_records_and_packets(run: Path, metrics: dict[str, A
     assert metrics["packets"]["total"] == len(packets)
 
 
+def test_delays_by_packets_are_those_by_records(metrics: dict[str, Any]) -> None:
+    """In the simulator agents take no time: the two differ only where an event waited at one."""
+    check = metrics["checks"]["delays_agree"]
+    assert 0.8 * check["expected"] < check["found"] <= check["expected"] == metrics["rdp"]["count"]
+    assert check["difference_us"]["p50"] == 0
+    assert metrics["rdp_of_paths"]["mean"] <= metrics["rdp_of_packets"]["mean"]
+    assert metrics["rdp_of_packets"]["mean"] < metrics["rdp"]["mean"]
+
+
 def test_recorded_delays_are_those_of_the_paths(run: Path, spark: SparkSession) -> None:
     """In the simulator nothing is late: what did not wait for a repair took its path's delay."""
     folder = run / "analysis" / "tables"
@@ -116,6 +127,35 @@ def test_recorded_delays_are_those_of_the_paths(run: Path, spark: SparkSession) 
     loads = rows_of(spark.read.parquet(str(folder / "routing_load")))
     cost_us = sum(row["load"] * row["delay_us"] for row in loads)
     assert cost_us == sum(row["path_us"] for row in others if row["copy"] == 1)
+
+
+@pytest.mark.parametrize("of_packet", [False, True])
+def test_a_time_that_was_tampered_with_is_noticed(
+    of_packet: bool, run: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    """One delivery is put before its packet, or its packet behind it; all counts stay right."""
+    said = records_of(run)
+    publisher = {v["event_id"]: h for _, h, what, v in said if what == "event_published"}
+    index, host, event_id = next(
+        (index, host, values["event_id"])
+        for index, (_, host, what, values) in enumerate(said)
+        if what == "delivered" and publisher[values["event_id"]] != host
+    )
+    copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
+    file = copy / ("packets/packets.parquet" if of_packet else "agents/records.parquet")
+    table = pq.read_table(file)
+    rows = table.to_pylist()
+    if of_packet:
+        address = int(IPv4Address(open_run(run).underlay.address[host]))
+        way = [row for row in rows if (row["event_id"], row["target"]) == (event_id, address)]
+        way[-1]["time_us"] += 100_000
+    else:
+        rows[index]["time_us"] -= 100_000
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), file)
+    found = analyze_run(spark, copy, KINDS)
+    assert {name for name, check in found["checks"].items() if not check["ok"]} == {"delays_agree"}
+    assert found["checks"]["delays_agree"]["differing"] == 1
+    assert found["notes"]["checks"].startswith("delays_agree: expected ")
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
@@ -179,6 +219,8 @@ def test_two_hosts_and_one_event(tmp_path: Path, spark: SparkSession) -> None:
         0,
     )
     assert found["link_stress"]["max"] == 1 and all(c["ok"] for c in found["checks"].values())
+    assert found["checks"]["delays_agree"]["found"] == 1
+    assert found["rdp_of_packets"] == found["rdp"]
 
 
 def test_an_empty_run_of_one_host(tmp_path: Path, spark: SparkSession) -> None:

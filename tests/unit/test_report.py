@@ -101,7 +101,31 @@ def test_figures_for_print_have_their_data_beside_them(run: Path) -> None:
     with (run / "analysis" / "figures" / "timeline.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert sum(int(row["events published"]) for row in rows) == 60
-    assert {row["second"]: row["faults"] for row in rows}["14"] == "kill-agent h3"
+    assert {row["second"]: row["faults"] for row in rows}["14"] == "kill-agent h3; kill-agent h5"
+
+
+def test_faults_at_one_time_are_one_row_with_what_was_measured(run: Path) -> None:
+    moments = data_of(run)["timeline"]["moments"]
+    assert [(row["what"], row["is_failure"], row["late"]) for row in moments] == [
+        ("kill-agent h3, h5", True, 17),
+        ("link-down r1-r2", True, 44),
+        ("link-up r1-r2", False, None),
+    ]
+    assert [row["recovery_s"] for row in moments] == [3.456789, None, None]
+    assert moments[1]["note"] == "not recovered before the end"
+
+
+def test_faults_of_churn_are_told_and_many_names_are_cut_short(tmp_path: Path) -> None:
+    played = [{"at_s": 9.0, "action": "kill-agent", "target": f"h{n}"} for n in range(1, 10)]
+    played += [{"at_s": 9.0, "action": "restart-agent", "target": "h11"}]
+    write_documents(tmp_path / "run", experiment())
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    text = json.dumps(document | {"played_faults": played})
+    (tmp_path / "run" / "run.json").write_text(text)
+    write_report(tmp_path / "run")
+    (row,) = data_of(tmp_path / "run")["timeline"]["moments"]
+    assert row["label"] == "kill-agent h1, h2, h3, h4 and 5 more; restart-agent h11"
+    assert "h9" in row["what"] and row["recovery_s"] is None
 
 
 def test_links_carry_what_the_tables_say(run: Path) -> None:

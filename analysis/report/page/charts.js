@@ -103,15 +103,16 @@ function binned(timeline, most) {
 function timelineChart(timeline) {
   const W = 1300, left = 58, right = 16, gap = 34;
   const hasEvents = timeline.events.length > 0, hasTraffic = timeline.traffic.length > 0;
-  const faultRows = timeline.faults.length ? 16 : 0;
   const heights = { events: hasEvents ? 130 : 0, traffic: hasTraffic ? 190 : 0 };
-  const top = 24 + faultRows;
-  const bottom = top + heights.events + (hasEvents && hasTraffic ? gap : 0) + heights.traffic;
-  const svg = chart(W, bottom + 42, "Events, deliveries, faults and traffic, second by second");
   const bins = binned(timeline, 320);
   const start = timeline.seconds[0], end = start + bins.count * bins.width;
   const across = (second) => left + ((second - start) / (end - start)) * (W - left - right);
   const step = across(start + bins.width) - left;
+  const faults = placeFaults(timeline.moments.filter(({ at_s }) => at_s >= start && at_s <= end), across, W);
+  const top = 24 + faults.height;
+  const bottom = top + heights.events + (hasEvents && hasTraffic ? gap : 0) + heights.traffic;
+  const svg = chart(W, bottom + 42, "Events, deliveries, faults and traffic, second by second");
+  svg.append(...recoveryBands(faults.moments, across, W - right, top, bottom));
 
   function frame(from, height, most, title) {
     const up = (value) => from + height - (value / (most || 1)) * height;
@@ -154,17 +155,7 @@ function timelineChart(timeline) {
     svg.append(text(across(mark), bottom + 18, "middle", read(mark)));
   }
   svg.append(text((left + W - right) / 2, bottom + 37, "middle", "seconds since the start", "title"));
-  const shown = timeline.faults.filter((fault) => fault.at_s >= start && fault.at_s <= end);
-  let free = -Infinity;
-  for (const fault of shown) {
-    const x = across(fault.at_s);
-    svg.append(draw("line", { x1: x, x2: x, y1: 12, y2: bottom, stroke: INK, "stroke-width": 1.2, "stroke-dasharray": "4 3" }));
-    const words = `${fault.action} ${fault.target}`;
-    const isLate = x > W - 150;
-    if (isLate ? x - words.length * 7 < free : x < free) continue; // the pointer still tells
-    svg.append(text(isLate ? x - 4 : x + 4, 12, isLate ? "end" : "start", words, "title"));
-    free = isLate ? Infinity : x + 12 + words.length * 7;
-  }
+  svg.append(...faultMarks(faults, across, bottom));
   const band = draw("rect", { y: top, height: bottom - top, width: step, fill: INK, opacity: 0.08, visibility: "hidden" });
   const cover = draw("rect", { x: left, y: top, width: W - left - right, height: bottom - top, fill: "transparent" });
   cover.addEventListener("mousemove", (event) => {
@@ -174,7 +165,7 @@ function timelineChart(timeline) {
     band.setAttribute("visibility", "visible");
     const from = start + at * bins.width, until = from + bins.width;
     const rows = [...bins.events, ...[...bins.traffic].reverse()].filter((series) => series.sums[at]).map((series) => [series.label, read(series.sums[at])]);
-    for (const fault of timeline.faults) if (fault.at_s >= from && fault.at_s < until) rows.push([fault.action, fault.target]);
+    for (const fault of timeline.moments) if (fault.at_s >= from && fault.at_s < until) rows.push([`${Number(fault.at_s.toFixed(3))} s`, fault.label]);
     tip.show(tipTable(bins.width === 1 ? `Second ${from}` : `Seconds ${from} to ${until}`, rows), event.clientX, event.clientY);
   });
   cover.addEventListener("mouseleave", () => { tip.hide(); band.setAttribute("visibility", "hidden"); });
@@ -187,6 +178,7 @@ function timelineFigure(timeline) {
   if (!has) return make("div", { class: "card figure" }, make("p", { class: "empty" }, timeline.missing));
   const lines = timeline.events.map((series, number) => make("span", {}, make("i", { class: "key", style: `border-color:${SERIES[number]};border-top-style:${["solid", "dashed", "dotted"][number % 3]}` }), series.label));
   const boxes = [...timeline.traffic.entries()].reverse().map(([number, series]) => make("span", {}, make("i", { class: "swatch", style: `background:${SERIES[number % SERIES.length]};margin:0` }), series.label));
+  if (timeline.moments.some((moment) => moment.recovery_s > 0)) boxes.push(make("span", {}, make("i", { class: "swatch", style: `background:${FAULT};opacity:.2;margin:0` }), "recovering from a fault"));
   const columns = () => Object.fromEntries([
     ["second", timeline.seconds],
     ...timeline.events.map((series) => [series.label, series.counts]),

@@ -1,5 +1,5 @@
 // Colours whose order can be seen without telling hues apart: they only get darker.
-const INK = "#1b1f24", SOFT = "#55606c", IDLE = "#d3d8de";
+const INK = "#1b1f24", SOFT = "#55606c", IDLE = "#d3d8de", FAULT = "#a3231f";
 const OVERLAY = "#0072B2", DISTANT = "#56A0D3", TREE = "#3DB2EA", TREE_EDGE = "#0A3550", MARK = "#00D0FF";
 const SERIES = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8A6D00", "#6B7580"];
 const HEAT = ["#f7d87c", "#f9a52c", "#ec6726", "#cb4149", "#a02c60", "#71196e", "#3f0f69", "#170b3b"];

@@ -34,15 +34,17 @@ function headlineTiles(data) {
     make("div", { class: "card tile" }, make("div", { class: "name" }, term(label, explain)), make("div", { class: "value" }, figureOf(name, value), suffix ? make("small", {}, suffix) : null), make("div", { class: "detail" }, detail))));
 }
 
-/** A number, or the parts of a figure with their names. */
+const isPlain = (value) => value === null || typeof value !== "object";
+
+/** A number, or the parts of a figure with their names; those of a list are numbered from 1. */
 function valueOf(name, value) {
   if (value === null || value === undefined) return make("span", { class: "none", "data-null": name }, "not available");
   if (typeof value !== "object") return figureOf(name, value);
-  const parts = inOrder(value).filter(([, part]) => part === null || typeof part !== "object");
-  const groups = inOrder(value).filter(([, part]) => part !== null && typeof part === "object");
+  const parts = inOrder(value).filter(([, part]) => isPlain(part));
+  const groups = inOrder(value).filter(([, part]) => !isPlain(part));
   return make("div", {},
-    make("div", { class: "values" }, parts.map(([key, part]) => make("span", { class: "part" }, make("small", {}, key.replaceAll("_", " ")), figureOf(`${name}.${key}`, part)))),
-    groups.map(([key, part]) => Array.isArray(part) ? make("div", { class: "note" }, `${key}: ${part.join(", ")}`) : make("details", {}, make("summary", { class: "note" }, key.replaceAll("_", " ")), valueOf(`${name}.${key}`, part))));
+    make("div", { class: "values" }, parts.map(([key, part]) => make("span", { class: "part" }, make("small", {}, key.replaceAll("_", " ")), part === null ? make("span", { "data-null": `${name}.${key}` }, "–") : figureOf(`${name}.${key}`, part)))),
+    groups.map(([key, part]) => Array.isArray(part) && part.every(isPlain) ? make("div", { class: "note" }, `${key}: ${part.join(", ")}`) : make("details", {}, make("summary", { class: "note" }, key.replaceAll("_", " ")), valueOf(`${name}.${key}`, Array.isArray(part) ? Object.fromEntries(part.map((one, at) => [at + 1, one])) : part))));
 }
 
 /** A row for each figure; those that are missing for one reason share theirs. */
@@ -88,7 +90,7 @@ if (data.nodes) {
   byId("topology").append(...section.content);
 } else byId("topology").append(heading("topology", "The network"), make("div", { class: "card" }, make("p", { class: "empty" }, data.map_words)));
 byId("distributions").append(heading("distributions", "Distributions", "The share of cases with this value or a lower one. A curve further to the left is better."), make("div", { class: "pair" }, data.cdfs.map(cdfFigure)));
-byId("timeline").append(heading("timeline", "Timeline", data.timeline.words), timelineFigure(data.timeline));
+byId("timeline").append(heading("timeline", "Timeline", data.timeline.words), ...[timelineFigure(data.timeline), faultsTable(data.timeline)].filter(Boolean));
 metricsSection(data);
 setupSection(data);
 document.querySelector("footer").append(make("p", {}, `${data.path} · written by tdo ${data.version}. This file is complete in itself; nothing is fetched from anywhere.`));

@@ -1,0 +1,66 @@
+"""The faults of a run for its report: those at one time together, with how long they disturbed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from analysis.recovery import is_failure
+from analysis.report.reported_run import ReportedRun
+
+Row = dict[str, Any]
+
+_MOST_NAMES = 4
+_MEASURED = ("recovery_s", "late", "missing", "deliveries", "note")
+
+
+def played_faults(run: ReportedRun) -> list[Row]:
+    """What failed or healed, in order of time, as it was played; churn is part of it."""
+    faults = run.run.get("played_faults") or run.experiment.get("fault") or []
+    return sorted(
+        (
+            {"at_s": fault["at_s"], "action": fault["action"], "target": fault.get("target", "")}
+            for fault in faults
+        ),
+        key=lambda fault: float(fault["at_s"]),
+    )
+
+
+def read_moments(run: ReportedRun) -> list[Row]:
+    """A row for each time at which something failed or healed, with what `recovery` says of it.
+
+    `what` has every name, `label` is short.
+    """
+    measured = {
+        _microsecond(fault): fault
+        for fault in (run.metrics.get("recovery") or {}).get("faults", ())
+    }
+    by_time: dict[int, list[Row]] = {}
+    for fault in played_faults(run):
+        by_time.setdefault(_microsecond(fault), []).append(fault)
+    return [
+        {
+            "at_s": at_us / 1e6,
+            "what": _words(faults, len(faults)),
+            "label": _words(faults, _MOST_NAMES),
+            "is_failure": any(map(is_failure, faults)),
+            **{name: measured.get(at_us, {}).get(name) for name in _MEASURED},
+        }
+        for at_us, faults in by_time.items()
+    ]
+
+
+def _microsecond(fault: Mapping[str, Any]) -> int:
+    return round(float(fault["at_s"]) * 1e6)
+
+
+def _words(faults: Sequence[Row], most: int) -> str:
+    """Faults by action: `router-down r1, r2; kill-agent h1, h2, h3, h4 and 3 more`."""
+    targets: dict[str, list[str]] = {}
+    for fault in faults:
+        targets.setdefault(str(fault["action"]), []).append(str(fault["target"]))
+    parts = []
+    for action, names in targets.items():
+        # One more name takes no more room than the words that stand for it.
+        shown = names if len(names) <= most + 1 else names[:most]
+        rest = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        parts.append(f"{action} {', '.join(shown)}{rest}")
+    return "; ".join(parts)

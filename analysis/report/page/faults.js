@@ -1,0 +1,72 @@
+// What failed or healed: marks on the timeline with their names, and a table with what each disturbed.
+const LABEL_ROW = 16, MOST_LABEL_ROWS = 4;
+
+/** The row of each label, so that none lies on another; -1 for one that has no room, of which the pointer tells. */
+function labelRows(labels, room) {
+  const free = new Array(MOST_LABEL_ROWS).fill(-Infinity);
+  return labels.map(({ x, words }) => {
+    const width = words.length * 6.6 + 14, from = Math.max(0, Math.min(x, room - width));
+    const row = free.findIndex((end) => end <= from);
+    if (row >= 0) free[row] = from + width;
+    return { row, from };
+  });
+}
+
+/** Where the marks of faults go, before it is known how high the chart is. */
+function placeFaults(moments, across, room) {
+  const places = labelRows(moments.map(({ at_s, label }) => ({ x: across(at_s), words: label })), room);
+  return { moments, places, height: LABEL_ROW * (1 + Math.max(-1, ...places.map(({ row }) => row))) };
+}
+
+/** A band from each fault to the end of what it disturbed. */
+function recoveryBands(moments, across, room, top, bottom) {
+  return moments.filter((moment) => moment.recovery_s > 0).map(({ at_s, recovery_s }) => draw("rect", {
+    x: across(at_s), y: top, height: bottom - top, fill: FAULT, opacity: 0.1, "data-recovering": at_s,
+    width: Math.max(1.5, Math.min(room, across(at_s + recovery_s)) - across(at_s)),
+  }));
+}
+
+/** A line for each moment, and over all lines the names. */
+function faultMarks({ moments, places }, across, bottom) {
+  const lines = moments.map(({ at_s, is_failure }, at) => {
+    const x = across(at_s), { row } = places[at];
+    const top = row < 0 ? LABEL_ROW * MOST_LABEL_ROWS : row * LABEL_ROW + 2;
+    return draw("line", { x1: x, x2: x, y1: top, y2: bottom, stroke: is_failure ? FAULT : SOFT, "stroke-width": 1.2, "stroke-dasharray": is_failure ? "5 2" : "2 3" });
+  });
+  const names = moments.map(({ at_s, label }, at) => {
+    const x = across(at_s), { row, from } = places[at];
+    return row < 0 ? null : draw("text", { x: from === x ? x + 4 : from, y: row * LABEL_ROW + 12, class: "title fault", "data-fault": at_s }, label);
+  });
+  return [...lines, ...names.filter(Boolean)];
+}
+
+/** What each fault disturbed and for how long; what heals has a row, too, as it explains the others. */
+function faultsTable({ moments, moments_note: note }) {
+  const failed = moments.filter((moment) => moment.is_failure);
+  if (!moments.length) return null;
+  const isMeasured = failed.some((moment) => moment.deliveries !== null);
+  const explained = [
+    ["Recovery", "From the fault until the last delivery that it delayed, or the publication of the last event that somebody misses. Events published after that came in time again."],
+    ["Late", "Deliveries that took more than twice as long as any before the first fault."],
+    ["Missing", "Deliveries owed to hosts whose agents lived through the run that never came."],
+    ["Of deliveries", "All deliveries that fell due from this fault until the next."],
+  ];
+  const number = (name, moment) => make("td", { class: "num" }, moment[name] === null ? "–" : figureOf(`fault.${moment.at_s}.${name}`, moment[name]));
+  const recovery = (moment) => {
+    if (!moment.is_failure) return make("td", { class: "soft" }, "heals");
+    if (moment.recovery_s !== null) return make("td", { class: "num" }, figureOf(`fault.${moment.at_s}.recovery_s`, moment.recovery_s), " s");
+    return make("td", { class: "soft" }, moment.note || "not known");
+  };
+  const rows = moments.map((moment) => make("tr", { "data-moment": moment.at_s },
+    make("td", { class: "num" }, `${Number(moment.at_s.toFixed(3))} s`), make("td", {}, moment.what), recovery(moment),
+    ["late", "missing", "deliveries"].map((name) => number(name, moment))));
+  const names = ["at_s", "what", "is_failure", "recovery_s", "late", "missing", "deliveries", "note"];
+  const columns = () => Object.fromEntries(names.map((name) => [name, moments.map((moment) => moment[name])]));
+  const why = isMeasured ? "" : note || "How long they took to recover from is not known: the run has not been analysed (tdo analyze).";
+  return make("div", { class: "card faults", "data-figure": "faults" },
+    make("div", { class: "card-head" }, make("h3", {}, "Faults and recovery"), downloadButton("faults", columns)),
+    make("div", { class: "scroll" }, make("table", {},
+      make("thead", {}, make("tr", {}, make("th", { class: "num" }, "Time"), make("th", {}, "What"), explained.map(([words, meaning]) => make("th", { class: "num" }, term(words, meaning))))),
+      make("tbody", {}, rows))),
+    why ? make("p", { class: "note" }, why) : null);
+}
