@@ -248,7 +248,7 @@ def _draw_line(
         places,
         [point.mean for point in points],
         yerr=[below, above],
-        label=", ".join(map(_text, line)),
+        label=", ".join(_text(value) for value in line if value is not None),
         color=_COLOURS[number % len(_COLOURS)],
         marker=_MARKERS[number % len(_MARKERS)],
         linestyle=_DASHES[number % len(_DASHES)] if are_numbers else "none",
