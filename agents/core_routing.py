@@ -103,9 +103,8 @@ class CoreRouting(Protocol):
         self.weights = LinkWeights(
             self.tree, int(self.settings["psi"]), int(self.settings["alpha_us"])
         )
-        self.versions = TreeVersions(
-            self.tree, self.weights, self.settings, self.settings["strategy"] == MST
-        )
+        is_rooted = self.settings["strategy"] == MST
+        self.versions = TreeVersions(self.tree, self.weights, self.settings, is_rooted, self.random)
         self.selection = Selection(
             self.tree, self.weights, self.versions, self.settings, self.random
         )

@@ -21,6 +21,7 @@ core, and on to the peers. A family is known by the highest of its versions.
 
 from collections.abc import Mapping
 from functools import partial
+from random import Random
 from typing import Any
 
 from agents.core_tree import CoreTree
@@ -45,6 +46,7 @@ from agents.spanning_tree import SpanningTree
 _CHILD_HOLD_US = 50_000
 _JOIN_HOLD_US = 500_000
 _HELD_PERIODS = 2  # after the way to the root core was lost
+_SPREAD = 0.2  # of a period: while a version is new, all peers have offers to pass on at once
 _MOST_EARLY = 256  # offers that came before the cores did
 
 
@@ -57,6 +59,7 @@ class TreeVersions:
         weights: LinkWeights,
         settings: Mapping[str, Any],
         is_rooted: bool,
+        chance: Random,
     ) -> None:
         self.trees: dict[int, CoreTree] = {}
         self.current = 0  # the family in use
@@ -71,6 +74,7 @@ class TreeVersions:
         self._settle_us = int(settings["settle_s"] * 1e6)
         self._grace_us = int(settings["grace_s"] * 1e6)
         self._is_rooted = is_rooted
+        self._random = chance
         self._early: dict[tuple[PeerId, int], CoreSpt] = {}
         self._assigned: dict[int, PeerId] = {}
         self._links: dict[int, tuple[PeerId, ...]] = {}  # as announced
@@ -311,7 +315,7 @@ class TreeVersions:
         tree = self.trees.get(family)
         if tree is None or family <= self.current:
             return []
-        is_ready = bool(tree.links) or now_us - tree.known_us > self._settle_us
+        is_ready = bool(tree.links) or self._is_settled(now_us, tree)
         return self.switch(family) if is_ready else []
 
     def _lose(self, now_us: int, tree: CoreTree, peer: PeerId) -> Effects:
@@ -323,7 +327,13 @@ class TreeVersions:
         hold = self._holds.setdefault(tree.version, Hold())
         if hold.is_set or tree.version < self._first:
             return []
-        return [SetTimer(("flush", tree.version), hold.set(now_us))]
+        wait_us = hold.set(now_us)
+        if not self._is_settled(now_us, tree):
+            wait_us += self._random.randrange(int(_SPREAD * self._period_us))
+        return [SetTimer(("flush", tree.version), wait_us)]
+
+    def _is_settled(self, now_us: int, tree: CoreTree) -> bool:
+        return now_us - tree.known_us > self._settle_us
 
     def _flush(self, now_us: int, tree: CoreTree) -> Effects:
         """Choose anew, and tell those for whom that makes a difference."""
@@ -331,7 +341,7 @@ class TreeVersions:
             self._holds[tree.version].end(now_us, has_done=False)
             return []
         had_parent = tree.parent is not None
-        is_settled = now_us - tree.known_us > self._settle_us
+        is_settled = self._is_settled(now_us, tree)
         hold_us = _HELD_PERIODS * self._period_us if is_settled else 0
         tree.choose(now_us, partial(self._weight_us, tree.family), hold_us)
         offers = [Send(to, offer) for to, offer in tree.offers_to_send(now_us, self._tree.up())]

@@ -49,8 +49,8 @@ def test_the_busiest_second_is_one_that_many_packets_fall_into() -> None:
     ("busiest", "cores", "scale"),
     [
         (Load(0, 0), 1, 1),
-        (Load(140_000, 0), 4, 1),  # 0.84 s of the delay line's, which has one core
-        (Load(290_000, 0), 4, 2),
+        (Load(58_000, 0), 4, 1),  # 0.87 s of the delay line's, which has one core
+        (Load(118_000, 0), 4, 2),
         (Load(1_000, 20_000), 8, 1),  # 2.6 s of the agents'
         (Load(1_000, 20_000), 2, 1.5),
         (Load(1_000, 20_000), 1, 3),
