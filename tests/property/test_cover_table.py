@@ -1,6 +1,6 @@
 """The cover table against filters worked out by hand: what each link is told, and since when."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,10 +39,9 @@ def since(held: Held, link: int, number: int) -> int:
     )
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.lists(_step, max_size=40))
-def test_links_are_told_what_is_not_covered_and_no_later_than_it_is_wanted(steps: list) -> None:
-    table, held = CoverTable(), {}
+def play(table: CoverTable, steps: list) -> Iterator[tuple[Held, dict[int, dict[int, int]]]]:
+    """Take some steps; each time that links are told, what is held and what each of them knows."""
+    held: Held = {}
     told = {link: Told() for link in LINKS}
     known: dict[int, dict[int, int]] = {link: {} for link in LINKS}
     for action, source, number, since_ms in [*steps, ("tell", 0, 0, 0)]:
@@ -57,14 +56,22 @@ def test_links_are_told_what_is_not_covered_and_no_later_than_it_is_wanted(steps
         else:
             for link, difference in table.differences(sorted(told.items())):
                 assert not set(difference.withdrawn) - set(known[link])
-                known[link].update(difference.added)
+                known[link].update(difference.added)  # as a link does it: first what is new
                 for gone in difference.withdrawn:
                     del known[link][gone]
-            for link in LINKS:
-                assert set(known[link]) == maximal(held, link)
-                for box, time_ms in known[link].items():
-                    assert time_ms <= since(held, link, box)
-            assert len(table) == len({number for _, number in held})
+            yield held, known
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(_step, max_size=40))
+def test_links_are_told_what_is_not_covered_and_no_later_than_it_is_wanted(steps: list) -> None:
+    table = CoverTable()
+    for held, known in play(table, steps):
+        for link in LINKS:
+            assert set(known[link]) == maximal(held, link)
+            for box, time_ms in known[link].items():
+                assert time_ms <= since(held, link, box)
+        assert len(table) == len({number for _, number in held})
 
 
 _narrow = st.tuples(st.integers(0, 3), st.integers(0, 1)).map(lambda r: (r[0], r[0] + r[1]))
@@ -91,30 +98,13 @@ def accepted(boxes: Iterable[tuple[int, int]]) -> dict[int, int]:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_merging_step, max_size=60))
 def test_merged_boxes_accept_the_points_of_their_parts_and_no_others(steps: list) -> None:
-    table, held = CoverTable(is_merging=True), {}
-    told = {link: Told() for link in LINKS}
-    known: dict[int, dict[int, int]] = {link: {} for link in LINKS}
-    for action, source, number, since_ms in [*steps, ("tell", 0, 0, 0)]:
-        if action == "add":
-            table.add(source, number, since_ms)
-            held[source, number] = since_ms
-        elif action == "remove":
-            table.remove(source, number)
-            held.pop((source, number), None)
-        elif action == "renew":
-            told[source], known[source] = Told(), {}
-        else:
-            for link, difference in table.differences(sorted(told.items())):
-                assert not set(difference.withdrawn) - set(known[link])
-                known[link].update(difference.added)  # as a link does it: first what is new
-                for gone in difference.withdrawn:
-                    del known[link][gone]
-            for link in LINKS:
-                wanted = accepted((n, since) for (s, n), since in held.items() if s != link)
-                found = accepted(known[link].items())
-                assert found.keys() == wanted.keys()
-                assert all(found[point] <= wanted[point] for point in wanted)
-                assert len(known[link]) <= len(maximal(held, link))
+    for held, known in play(CoverTable(is_merging=True), steps):
+        for link in LINKS:
+            wanted = accepted((n, since) for (s, n), since in held.items() if s != link)
+            found = accepted(known[link].items())
+            assert found.keys() == wanted.keys()
+            assert all(found[point] <= wanted[point] for point in wanted)
+            assert len(known[link]) <= len(maximal(held, link))
 
 
 def test_touching_boxes_are_told_as_one_until_one_of_them_goes() -> None:
