@@ -90,8 +90,6 @@ class Experiment:
         """The experiment as plain data, as `from_dict` takes it."""
         plain = asdict(self)
         plain["fault"] = list(plain.pop("faults"))
-        if self.links == "best":
-            del plain["links"]  # so that sweeps keep the folders they had before there was a choice
         return plain
 
 

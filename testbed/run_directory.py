@@ -203,8 +203,9 @@ def _partial(final: Path) -> Path:
 
 def _commit() -> str | None:
     """The commit of the testbed itself, when it runs from a checkout."""
-    here = Path(__file__).parent
-    done = subprocess.run(
-        ["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
+    asking = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(asking, capture_output=True, text=True, check=False)
+    except OSError:  # a machine without git
+        return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -17,7 +17,7 @@ from time import process_time
 from typing import Any
 
 from agents.codec import PORT
-from agents.kinds import make_agent
+from agents.kinds import find_protocol, make_agent
 from agents.records import RecordLog
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober
@@ -39,6 +39,8 @@ class AgentProcess:
         castings = [(_read_casting(plain), space) for plain, space in setting["castings"]]
         self._castings = {casting.host: casting for casting, _ in castings}
         self._log = log
+        for section, settings in setting["layers"].items():
+            find_protocol(section, settings["kind"])  # loaded now, while no timer waits for it
         scale = setting["time_scale"]
         self._seats = {casting.host: _open_seat(casting, at, scale) for casting, at in castings}
         self._planned = set(self._castings)

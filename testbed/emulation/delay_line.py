@@ -72,8 +72,10 @@ class LineChannel(Carriage):
 class DelayLine:
     """All links of a network, carried by one loop."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, time_scale: float) -> None:
         self._chance = random.Random(seed)
+        self._late_ns = round(_LATE_NS * time_scale)
+        self._remember_ns = round(_REMEMBER_NS * time_scale)
         self._epoll = select.epoll()
         self._devices: dict[str, int] = {}
         self._channel_of: dict[int, LineChannel] = {}
@@ -193,14 +195,14 @@ class DelayLine:
             lateness_sum_ns += lateness_ns
             if lateness_ns > lateness_max_ns:
                 lateness_max_ns = lateness_ns
-            if lateness_ns > _LATE_NS:
+            if lateness_ns > self._late_ns:
                 late += 1
         self._lateness_sum_ns += lateness_sum_ns
         self._lateness_max_ns = lateness_max_ns
         self._late += late
         if now_ns > self._forget_at_ns:
             self._due_before, self._due_of = self._due_of, {}
-            self._forget_at_ns = now_ns + _REMEMBER_NS
+            self._forget_at_ns = now_ns + self._remember_ns
 
     def _obey(self) -> bool:
         """Carry out one command; False when there are none to come."""
@@ -259,7 +261,7 @@ def main() -> None:
     """Build the links described on the first line of standard input, then carry packets."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     setting = json.loads(sys.stdin.buffer.readline())
-    line = DelayLine(setting["seed"])
+    line = DelayLine(setting["seed"], setting["time_scale"])
     try:
         line.add_links(setting["links"])
         _answer({"ready": True})

@@ -86,14 +86,17 @@ def has_netem() -> bool:
     return True
 
 
-def choose_links(kind: str | None, seed: int) -> Links:
-    """The links of the kind asked for, or netem where the kernel has it; `seed` is for losses."""
+def choose_links(kind: str | None, seed: int, time_scale: float = 1.0) -> Links:
+    """The links of the kind asked for, or netem where the kernel has it.
+
+    `seed` is for losses. The longer time lasts, the later is what is called late.
+    """
     if kind not in (None, NetemLinks.kind, DelayLineLinks.kind):
         raise EmulationError(f"links: expected netem or delay-line, found {kind!r}")
     if kind != DelayLineLinks.kind and has_netem():
         return NetemLinks(seed)
     if kind != NetemLinks.kind and os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        return DelayLineLinks(seed)
+        return DelayLineLinks(seed, time_scale)
     raise EmulationError(_MISSES[kind])
 
 
@@ -103,8 +106,9 @@ class DelayLineLinks(Links):
     kind = "delay-line"
     descriptors_per_link = 2
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, time_scale: float) -> None:
         self._seed = seed
+        self._time_scale = time_scale
         self._process: subprocess.Popen[bytes] | None = None
 
     def build(
@@ -120,7 +124,7 @@ class DelayLineLinks(Links):
             start_new_session=True,  # Ctrl-C is for us to handle
         )
         links = [_line_description(link, underlay, namespaces) for link in underlay.links]
-        self._ask({"seed": self._seed, "links": links})
+        self._ask({"seed": self._seed, "time_scale": self._time_scale, "links": links})
 
     @property
     def processes(self) -> list[int]:

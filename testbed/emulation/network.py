@@ -69,9 +69,13 @@ class EmulatedNetwork(Mininet):
         *,
         links: str | None = None,
         seed: int = 0,
+        time_scale: float = 1.0,
         on_phase: Callable[[Phase], None] = lambda _: None,
     ) -> None:
-        """Prepare; `links` is `netem`, `delay-line` or None for the better one of this machine."""
+        """Prepare; `links` is `netem`, `delay-line` or None for the better one of this machine.
+
+        `time_scale` says by how much the underlay's delays are stretched already.
+        """
         Mininet.inited = True  # its own preparation changes limits of the whole machine
         super().__init__(build=False)
         self.underlay = underlay
@@ -82,7 +86,7 @@ class EmulatedNetwork(Mininet):
         self._down: frozenset[str] = frozenset()
         self._namespaces: dict[str, Namespace] = {}
         self._tables: RouteTables
-        self.link_layer: Links = choose_links(links, seed)
+        self.link_layer: Links = choose_links(links, seed, time_scale)
         check_capacity(underlay, self.link_layer.descriptors_per_link)
         self._available_mb = available_mb()
         self.ledger = Ledger.begin()

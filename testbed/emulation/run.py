@@ -28,13 +28,14 @@ def emulate(
     experiment: Experiment, underlay: Underlay, castings: list[Casting], folder: Path, say: Say
 ) -> dict[str, Any]:
     """Run an experiment on a network of namespaces; returns figures for the verdict."""
-    stretched = _stretch(underlay, experiment.time_scale)
+    scale = experiment.time_scale
+    stretched = _stretch(underlay, scale)
     forecast = foresee(experiment, underlay, castings, say)
     say(str(forecast))
     links = None if experiment.links == "best" else experiment.links
     say(f"building {len(underlay.routers)} routers and {len(underlay.hosts)} hosts")
     with (
-        EmulatedNetwork(stretched, links=links, seed=experiment.seed) as network,
+        EmulatedNetwork(stretched, links=links, seed=experiment.seed, time_scale=scale) as network,
         _capture(experiment, network, folder.parent / "captures") as capture,
     ):
         agents = AgentProcesses(network, experiment, castings, folder)

@@ -23,6 +23,7 @@ def test_an_empty_file_is_an_experiment(tmp_path: Path) -> None:
 
 def test_what_is_resolved_can_be_read_again(tmp_path: Path) -> None:
     text = """
+    links = "netem"
     seed = 7
     time_scale = 2
     [topology]
@@ -57,6 +58,7 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
         ("duration_s = 0", "duration_s: expected above 0, found 0"),
         ("time_scale = 0.5", "time_scale: expected 1 or more, found 0.5"),
         ("backend = 'magic'", "backend: expected one of emulation, simulation; found 'magic'"),
+        ("links = 'wifi'", "links: expected one of best, netem, delay-line; found 'wifi'"),
         ("topology = 3", "topology: expected a table, found 3"),
         ("[topology]\nkind = 'ring'", "topology.kind: expected one of waxman, transit-stub, file"),
         (

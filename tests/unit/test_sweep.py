@@ -95,6 +95,8 @@ def test_the_digest_changes_with_any_run_and_with_nothing_else(tmp_path: Path) -
     assert sweep_of(tmp_path, text + figure).digest == digest
     (tmp_path / "elsewhere").mkdir()
     assert sweep_of(tmp_path / "elsewhere", text).digest == digest
+    assert sweep_of(tmp_path, 'links = "best"\n' + text).digest == digest
+    assert sweep_of(tmp_path, 'links = "netem"\n' + text).digest != digest
     assert sweep_of(tmp_path, text.replace("5", "6")).digest != digest
     assert sweep_of(tmp_path, text.replace("2]", "2, 3]")).digest != digest
 
