@@ -1,0 +1,101 @@
+"""Whether two runs of one experiment took the same course: `python -m analysis.agreement RUN RUN`.
+
+What the experiment determines has to be equal: what was published, matched, delivered, sent on
+behalf of events, and crossed which links how often. Delays may differ as machines do, so the delay
+penalty has a tolerance. Both runs have to be analysed before.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_COUNTS = ("events", "delivery", "hops", "link_stress", "overlay_links", "degree", "peers")
+_PENALTIES = ("mean", "p50", "p90", "of_sums")
+_TOLERANCE = 0.05
+_DIFFERS, _WRONG_USE, _NOT_VALID = 1, 2, 3
+
+Metrics = dict[str, Any]
+
+
+def differences(first: Metrics, second: Metrics) -> Iterator[str]:
+    """What is not the same in the metrics of two runs, a line each."""
+    for name in _COUNTS:
+        if first[name] != second[name]:
+            yield f"{name}: expected the same in both, found {first[name]} and {second[name]}"
+    sent = [metrics["messages_by_kind"].get("Event") for metrics in (first, second)]
+    if sent[0] != sent[1]:
+        yield f"events sent: expected the same in both, found {sent[0]} and {sent[1]}"
+    for name in _PENALTIES:
+        ours, theirs = first["rdp"][name], second["rdp"][name]
+        if abs(theirs / ours - 1) > _TOLERANCE:
+            yield (
+                f"relative delay penalty, {name}: expected {_TOLERANCE:.0%} apart at most, found "
+                f"{ours:.4g} and {theirs:.4g}"
+            )
+    for metrics in (first, second):
+        for name, check in metrics["checks"].items():
+            if not check["ok"]:
+                yield f"check {name}: expected {check['expected']}, found {check['found']}"
+
+
+def table(runs: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """What readers want to see of runs side by side, in rows."""
+    yield ("links by", *(run["figures"]["links"]["kind"] for run in runs))
+    yield ("verdict", *(run["verdict"] for run in runs))
+    for name, *keys in (
+        ("events published", "events", "published"),
+        ("deliveries expected", "delivery", "expected"),
+        ("deliveries made", "delivery", "delivered"),
+        ("duplicates", "delivery", "duplicates"),
+        ("events received in vain", "events", "in_vain"),
+        ("event messages on all links", "link_stress", "total"),
+        ("link stress, mean", "link_stress", "mean"),
+        ("link stress, maximum", "link_stress", "max"),
+        ("messages of all kinds", "messages", "sent"),
+        ("packets on all links", "packets", "total"),
+        ("packets not captured", "packets", "dropped"),
+        *((f"relative delay penalty, {name}", "rdp", name) for name in _PENALTIES),
+        ("the same by the links' delays, mean", "rdp_of_paths", "mean"),
+    ):
+        yield (name, *(f"{_look_up(run['metrics'], keys):.5g}" for run in runs))
+
+
+def _look_up(metrics: Any, keys: list[str]) -> Any:
+    for key in keys:
+        metrics = metrics[key]
+    return metrics
+
+
+def _read(path: Path) -> dict[str, Any]:
+    verdict: dict[str, Any] = json.loads((path / "verdict.json").read_text())
+    return verdict | {"metrics": json.loads((path / "analysis" / "metrics.json").read_text())}
+
+
+def main(arguments: list[str]) -> int:
+    """Print two runs side by side and what is not the same; returns the exit status."""
+    if len(arguments) != 2:
+        print(f"agreement: expected two run directories, found {len(arguments)}", file=sys.stderr)
+        return _WRONG_USE
+    try:
+        runs = [_read(Path(path)) for path in arguments]
+    except (OSError, ValueError) as error:
+        print(f"agreement: expected analysed run directories, found: {error}", file=sys.stderr)
+        return _WRONG_USE
+    for name, *values in table(runs):
+        print(f"{name:36}" + "".join(f"{value:>12}" for value in values))
+    for run in runs:
+        for reason in run["reasons"]:
+            print(f"{run['figures']['links']['kind']}: {reason}")
+    found = list(differences(*(run["metrics"] for run in runs)))
+    for line in found:
+        print(f"differs: {line}")
+    if found:
+        return _DIFFERS
+    print(f"the same counts, and delay penalties within {_TOLERANCE:.0%}")
+    return 0 if all(run["verdict"] == "valid" for run in runs) else _NOT_VALID
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
