@@ -132,7 +132,7 @@ class CoreRouting(Protocol):
             case EventWindow() | RecentEvents():
                 self.weights.history = content
             case Recalculate(version):
-                return self.selection.tire(version)
+                return self.selection.tire(self.versions.family_of(version))
         return []
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:

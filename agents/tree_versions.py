@@ -87,6 +87,11 @@ class TreeVersions:
         """The newest family that has cores, or 0."""
         return max(self.trees, default=0)
 
+    def family_of(self, version: int) -> int:
+        """The family that a version belongs to; of one that is not known, itself."""
+        tree = self.trees.get(version)
+        return version if tree is None else tree.family
+
     def is_headless(self, now_us: int, patience_us: int) -> bool:
         """Whether no core of the newest version lives, for all that is known."""
         tree = self.trees.get(self.newest)

@@ -193,6 +193,15 @@ def test_the_layer_above_can_have_the_tree_recalculated_once_by_many() -> None:
     assert len(one.recorded("cores_selected")) == 2
 
 
+def test_a_family_is_recalculated_by_who_is_tired_of_one_of_its_versions() -> None:
+    one = crowd(4, core_paths="apsp").run(15)
+    members = {values["version"] for values in one.recorded("tree_link_added")}
+    assert len(members) > 1
+    one.tell(min(one.listener), Recalculate(min(members)))
+    one.run(35)
+    assert len(one.recorded("cores_selected")) == 2
+
+
 def test_the_rival_is_the_minimum_delay_spanning_tree() -> None:
     for seed in range(4):
         underlay = make_underlay(PEERS, seed)
