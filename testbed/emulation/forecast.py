@@ -6,16 +6,17 @@ from the busiest second.
 """
 
 import os
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from agents.runtime.packet_notes import CrossingCount
 from agents.runtime.simulator import Simulator
 from testbed.casting import Casting
 from testbed.emulation.capacity import needed_mb
 from testbed.experiment import Experiment
-from testbed.simulation.run import populate, run_by_second
+from testbed.simulation.run import populate
 from topologies.underlay import Underlay
 
 # Processor time, on the machines that we have: of the delay line and of the capture for a packet
@@ -28,6 +29,7 @@ _SCALES = (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
 # What a network takes to build and remove, and what a packet takes to be analysed.
 _BUILD_S_PER_NODE, _ANALYSIS_S, _ANALYSIS_US = 0.05, 20.0, 20.0
 _AGENT_MB, _PROCESS_MB = 1.5, 30.0
+_LONGEST_REHEARSAL_S, _STEP_US, _PROGRESS_S = 300.0, 10_000, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def foresee(
     loads = rehearse(experiment, underlay, castings, say)
     busiest = find_busiest(loads)
     cores = os.cpu_count() or 1
-    packets = sum(load.crossings for load in loads)
+    rehearsed_s = min(len(loads), experiment.duration_s) or 1
+    packets = int(sum(load.crossings for load in loads) / rehearsed_s * experiment.duration_s)
     return Forecast(
         experiment.time_scale,
         packets,
@@ -101,14 +104,31 @@ def foresee(
 def rehearse(
     experiment: Experiment, underlay: Underlay, castings: list[Casting], say: Callable[[str], None]
 ) -> list[Load]:
-    """What happens in each second, if the network keeps its times."""
-    counted = CrossingCount()
-    with Simulator(underlay, seed=experiment.seed, notes=counted) as simulator:
+    """What happens in each second, if the network keeps its times.
+
+    A rehearsal that would take longer than the run, or very long, is cut short; of the last second
+    it has come to, the rest is taken to be like its beginning.
+    """
+    crossings, messages = CrossingCount(), Counter[int]()
+    end_us = int(experiment.duration_s * 1e6)
+    start_s = spoken_s = time.monotonic()
+    longest_s = min(_LONGEST_REHEARSAL_S, experiment.duration_s * experiment.time_scale)
+    with Simulator(underlay, seed=experiment.seed, notes=crossings) as simulator:
         populate(simulator, experiment, castings)
-        end_us = int(experiment.duration_s * 1e6)
-        messages = run_by_second(simulator, end_us, lambda line: say(f"rehearsal: {line}"))
-    pairs = zip_longest(counted.by_second, messages, fillvalue=0)
-    return [Load(crossings, messages) for crossings, messages in pairs]
+        while simulator.now_us < end_us and time.monotonic() - start_s < longest_s:
+            second, before = simulator.now_us // 1_000_000, simulator.messages
+            simulator.run(min(end_us, simulator.now_us + _STEP_US))
+            messages[second] += simulator.messages - before
+            if time.monotonic() - spoken_s > _PROGRESS_S:
+                spoken_s = time.monotonic()
+                say(f"rehearsal: {simulator.now_us / 1e6:.0f} of {experiment.duration_s:g} s")
+    whole, rest_us = divmod(simulator.now_us, 1_000_000)
+    counted = [*crossings.by_second, *[0] * (whole + 1)]
+    loads = [Load(counted[second], messages[second]) for second in range(whole)]
+    if rest_us:
+        part = 1_000_000 / rest_us
+        loads.append(Load(int(counted[whole] * part), int(messages[whole] * part)))
+    return loads
 
 
 def find_busiest(loads: Sequence[Load]) -> Load:

@@ -1,6 +1,5 @@
 """One simulated run: the same agents and faults as an emulated one, in simulated time."""
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from testbed.casting import Casting
 from testbed.experiment import Experiment, Fault
 from topologies.underlay import Underlay
 
-_PROGRESS_S = 5.0
+_PROGRESS_STEPS = 5
 
 
 def simulate(
@@ -33,7 +32,7 @@ def simulate(
         log = RecordLog(file)
         with Simulator(underlay, seed=experiment.seed, record=log.write, notes=notes) as simulator:
             living = populate(simulator, experiment, castings)
-            by_second = run_by_second(simulator, end_us, say)
+            by_second = _run_by_second(simulator, end_us, say)
         for host, agent in living.agents.items():
             log.write(end_us, host, "agent_ended", agent.figures)
     return {
@@ -53,16 +52,16 @@ def populate(simulator: Simulator, experiment: Experiment, castings: list[Castin
     return living
 
 
-def run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]) -> list[int]:
+def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]) -> list[int]:
     """Let time pass until the end; returns how many messages arrived in each second."""
     by_second: list[int] = []
-    spoken_s = time.monotonic()
+    spoken = 0
     while simulator.now_us < end_us:
         before = simulator.messages
         simulator.run(min(end_us, simulator.now_us + 1_000_000))
         by_second.append(simulator.messages - before)
-        if time.monotonic() - spoken_s > _PROGRESS_S:
-            spoken_s = time.monotonic()
+        if simulator.now_us * _PROGRESS_STEPS // end_us > spoken:
+            spoken = simulator.now_us * _PROGRESS_STEPS // end_us
             say(f"{simulator.now_us / 1e6:g} of {end_us / 1e6:g} s")
     return by_second
 
