@@ -51,6 +51,15 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What happened in each second, how many packets entered links, and how far it came."""
+
+    loads: list[Load]
+    packets: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """How long a run will take, how much memory, and how busy its busiest second is."""
 
@@ -85,11 +94,10 @@ def foresee(
     experiment: Experiment, underlay: Underlay, castings: list[Casting], say: Callable[[str], None]
 ) -> Forecast:
     """Rehearse an experiment, and say what it will ask of the machine."""
-    loads = rehearse(experiment, underlay, castings, say)
-    busiest = find_busiest(loads)
+    rehearsal = rehearse(experiment, underlay, castings, say)
+    busiest = find_busiest(rehearsal.loads)
     cores = os.cpu_count() or 1
-    rehearsed_s = min(len(loads), experiment.duration_s) or 1
-    packets = int(sum(load.crossings for load in loads) / rehearsed_s * experiment.duration_s)
+    packets = round(rehearsal.packets * experiment.duration_s / rehearsal.seconds)
     return Forecast(
         experiment.time_scale,
         packets,
@@ -103,8 +111,8 @@ def foresee(
 
 def rehearse(
     experiment: Experiment, underlay: Underlay, castings: list[Casting], say: Callable[[str], None]
-) -> list[Load]:
-    """What happens in each second, if the network keeps its times.
+) -> Rehearsal:
+    """What happens if the network keeps its times.
 
     A rehearsal that would take longer than the run, or very long, is cut short; of the last second
     it has come to, the rest is taken to be like its beginning.
@@ -128,7 +136,7 @@ def rehearse(
     if rest_us:
         part = 1_000_000 / rest_us
         loads.append(Load(int(counted[whole] * part), int(messages[whole] * part)))
-    return loads
+    return Rehearsal(loads, sum(counted), simulator.now_us / 1e6)
 
 
 def find_busiest(loads: Sequence[Load]) -> Load:

@@ -28,7 +28,7 @@ def quiet(_line: str) -> None:
 
 def test_a_rehearsal_counts_what_a_simulated_run_logs(tmp_path: Path) -> None:
     underlay = make_underlay(SMALL)
-    loads = rehearse(SMALL, underlay, cast(SMALL, underlay), quiet)
+    loads = rehearse(SMALL, underlay, cast(SMALL, underlay), quiet).loads
     outcome = run_experiment(SMALL, "", tmp_path, quiet)
     table = pq.read_table(outcome.path / "packets" / "packets.parquet", columns=["time_us"])
     seconds = [time_us // 1_000_000 for time_us in table.column("time_us").to_pylist()]
@@ -73,9 +73,17 @@ def test_a_forecast_says_what_to_do_when_the_machine_is_too_slow() -> None:
     assert str(hurried).endswith("--set time_scale=3 stretches time enough")
 
 
+def test_a_run_that_ends_within_a_second_is_not_counted_beyond_its_end() -> None:
+    short = replace(SMALL, duration_s=1.5, start_over_s=0)
+    underlay = make_underlay(short)
+    longer = rehearse(replace(short, duration_s=2), underlay, cast(short, underlay), quiet).loads
+    found = foresee(short, underlay, cast(short, underlay), quiet)
+    assert longer[0].crossings < found.packets < longer[0].crossings + longer[1].crossings
+
+
 def test_a_rehearsal_that_takes_longer_than_the_run_is_cut_short() -> None:
     overlay = {"kind": "hello", "greetings": 10_000_000, "period_us": 1}
     crowded = replace(SMALL, duration_s=1, overlay=overlay)
     underlay = make_underlay(crowded)
-    (load,) = rehearse(crowded, underlay, cast(crowded, underlay), quiet)
+    (load,) = rehearse(crowded, underlay, cast(crowded, underlay), quiet).loads
     assert load.messages > 1_000_000  # most of them by its beginning
