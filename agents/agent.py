@@ -1,15 +1,15 @@
 """An agent: a protocol with what it needs to talk to others, and still without I/O.
 
-Both runtimes drive this class, so encoding, the reliable hop, delay measurement and the
-treatment of bad datagrams are the same on sockets and in the simulator.
+Both runtimes drive this class, so the reliable hop and delay measurement are the same on sockets
+and in the simulator. Only on sockets a datagram has to become bytes, and bytes may be bad.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from agents.codec import U32, WANTS_ACK, DecodeError, Header, decode, encode, message
+from agents.codec import U32, WANTS_ACK, Datagram, DecodeError, decode, message
 from agents.protocol import (
     Announce,
     CancelTimer,
@@ -55,14 +55,8 @@ class Pong:
     token: U32
 
 
-class Transmit(NamedTuple):
-    """Put a datagram on the network."""
-
-    to: PeerId
-    datagram: bytes
-
-
-Action = Transmit | SetTimer | CancelTimer | ProbeRoute | Deliver | Record
+# A datagram among the actions is to be put on the network.
+Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Deliver | Record
 Actions = list[Action]
 
 
@@ -106,33 +100,38 @@ class Agent:
         """Let the protocol say goodbye."""
         return self._carry_out(now_us, self._protocol.on_stop(now_us))
 
-    def on_datagram(self, now_us: int, source: PeerId, datagram: bytes) -> Actions:
-        """Take in what came from the network, whatever it is."""
+    def on_bytes(self, now_us: int, source: PeerId, data: bytes) -> Actions:
+        """Take in what came from a real network, whatever it is."""
         try:
-            header, content = decode(datagram)
+            datagram = decode(data)
         except DecodeError:
             self.counts["malformed"] += 1
             return []
-        if wrong := self._find_wrong(header, source):
+        if wrong := self._find_wrong(datagram, source):
             self.counts[wrong] += 1
             return []
+        return self.on_datagram(now_us, datagram)
+
+    def on_datagram(self, now_us: int, datagram: Datagram) -> Actions:
+        """Take in a datagram of this run, for this agent, from who it says."""
+        content, flags, _, sender, _, message_id, _ = datagram
         self.counts["received"] += 1
         if isinstance(content, Acknowledgement):
-            if not self._outbox.acknowledge(now_us, source, content.message_id):
+            if not self._outbox.acknowledge(now_us, sender, content.message_id):
                 return []
             return [CancelTimer(("resend", content.message_id))]
-        window = self._windows[source]
-        if window.is_too_old(header.message_id):
+        window = self._windows[sender]
+        if window.is_too_old(message_id):
             # It may never have arrived before, so its sender must not believe that it did.
             self.counts["too_old"] += 1
             return []
         actions: Actions = []
-        if header.flags & WANTS_ACK:
-            actions.append(self._transmit(now_us, source, Acknowledgement(header.message_id)))
-        if not window.is_new(header.message_id):
+        if flags & WANTS_ACK:
+            actions.append(self._address(now_us, sender, Acknowledgement(message_id)))
+        if not window.is_new(message_id):
             self.counts["repeated"] += 1
             return actions
-        taken = self._take(now_us, source, content)
+        taken = self._take(now_us, sender, content)
         return actions + taken if actions else taken
 
     def on_timer(self, now_us: int, name: Hashable) -> Actions:
@@ -149,19 +148,19 @@ class Agent:
         """Hand a probed route to the protocol."""
         return self._carry_out(now_us, self._protocol.on_probe_result(now_us, route))
 
-    def _find_wrong(self, header: Header, source: PeerId) -> str:
+    def _find_wrong(self, datagram: Datagram, source: PeerId) -> str:
         """What is wrong with a well-formed datagram, or nothing."""
-        if header.run_id != self._run_id:
+        if datagram.run_id != self._run_id:
             return "of_another_run"
-        if header.receiver != self.address:
+        if datagram.receiver != self.address:
             return "misaddressed"
-        if header.sender != source or source == self.address:
+        if datagram.sender != source or source == self.address:
             return "impostor"
         return ""
 
     def _take(self, now_us: int, sender: PeerId, content: Any) -> Actions:
         if isinstance(content, Ping):
-            return [self._transmit(now_us, sender, Pong(content.token))]
+            return [self._address(now_us, sender, Pong(content.token))]
         if isinstance(content, Pong):
             return self._take_pong(now_us, sender, content.token)
         return self._carry_out(now_us, self._protocol.on_message(now_us, sender, content))
@@ -175,7 +174,7 @@ class Agent:
                 if effect.reliable:
                     actions += self._send_reliably(now_us, effect.to, effect.message)
                 else:
-                    actions.append(self._transmit(now_us, effect.to, effect.message))
+                    actions.append(self._address(now_us, effect.to, effect.message))
             elif isinstance(effect, MeasureDelay):
                 actions += self._measure(now_us, effect.target, effect.samples)
             elif not isinstance(effect, Announce):  # a protocol alone has nobody to tell
@@ -184,19 +183,19 @@ class Agent:
 
     def _send_reliably(self, now_us: int, to: PeerId, content: Any) -> Sequence[Action]:
         message_id = self._next_message_id
-        transmit = self._transmit(now_us, to, content, WANTS_ACK)
-        timeout_us = self._outbox.add(now_us, message_id, to, content, transmit.datagram)
-        return transmit, SetTimer(("resend", message_id), timeout_us)
+        datagram = self._address(now_us, to, content, WANTS_ACK)
+        timeout_us = self._outbox.add(datagram)
+        return datagram, SetTimer(("resend", message_id), timeout_us)
 
-    def _transmit(self, now_us: int, to: PeerId, content: Any, flags: int = 0) -> Transmit:
+    def _address(self, now_us: int, to: PeerId, content: Any, flags: int = 0) -> Datagram:
+        """A new datagram with a message for a peer."""
         if to == self.address:
             raise ValueError(f"{type(content).__name__}: a protocol sent a message to itself")
         message_id = self._next_message_id
         self._next_message_id = message_id + 1 & 0xFFFFFFFF
         self.counts["sent"] += 1
         self._sent_by_kind[type(content).__name__] += 1
-        datagram = encode(content, flags, self._run_id, self.address, to, message_id, now_us)
-        return Transmit(to, datagram)
+        return Datagram(content, flags, self._run_id, self.address, to, message_id, now_us)
 
     def _resend(self, now_us: int, message_id: int) -> Actions:
         waiting = self._outbox.expire(message_id)
@@ -205,10 +204,11 @@ class Agent:
         if not is_hopeless(waiting):
             self.counts["resent"] += 1
             resend = SetTimer(("resend", message_id), waiting.timeout_us)
-            return [Transmit(waiting.to, waiting.datagram), resend]
+            return [waiting.datagram, resend]
         self._outbox.give_up(message_id)
         self.counts["given_up"] += 1
-        effects = self._protocol.on_give_up(now_us, waiting.to, waiting.message)
+        lost = waiting.datagram
+        effects = self._protocol.on_give_up(now_us, lost.receiver, lost.content)
         return self._carry_out(now_us, effects)
 
     def _measure(self, now_us: int, target: PeerId, samples: int) -> Actions:
@@ -221,8 +221,8 @@ class Agent:
     def _ping(self, now_us: int, target: PeerId) -> Actions:
         measurement = self._measurements[target]
         measurement.token, measurement.sent_us = self._next_message_id, now_us
-        transmit = self._transmit(now_us, target, Ping(measurement.token))
-        return [transmit, SetTimer(("sample", target), _SAMPLE_TIMEOUT_US)]
+        ping = self._address(now_us, target, Ping(measurement.token))
+        return [ping, SetTimer(("sample", target), _SAMPLE_TIMEOUT_US)]
 
     def _take_pong(self, now_us: int, sender: PeerId, token: int) -> Actions:
         measurement = self._measurements.get(sender)

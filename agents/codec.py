@@ -32,7 +32,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 MAGIC, VERSION = 0x5444, 1
 WANTS_ACK = 1
 HEADER = struct.Struct(">HBBBBHIIIIQQ")
-_FIELDS, _KIND_AT = 12, 3  # how many fields the header has, and where it has the kind
+_FIELDS, _KIND_AT = 12, 3  # how many fields the header has, and at which byte the kind is
 PORT = 7001  # where agents send and receive
 MAX_DATAGRAM_BYTES = 1_472  # what fits into one Ethernet packet
 
@@ -44,7 +44,7 @@ I64 = Annotated[int, "q"]
 F64 = Annotated[float, "d"]
 Peer = U32
 
-_IN_HEADER = {"event_id": 0, "hop_count": 0}
+_IN_HEADER = ("event_id", "hop_count")
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -52,21 +52,16 @@ class DecodeError(Exception):
     """A datagram that is not one of our messages: its sender's fault, counted and dropped."""
 
 
-class Header(NamedTuple):
-    """What every datagram says about itself."""
+class Datagram(NamedTuple):
+    """A message with what its header says about it, apart from what the message knows itself."""
 
-    kind: int
+    content: Any
     flags: int
-    hop_count: int
     run_id: int
     sender: int
     receiver: int
     message_id: int
-    event_id: int
     sent_us: int
-
-
-_make_header = Header._make
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +114,9 @@ def kind_names() -> dict[int, str]:
     return {number: kind.message.__name__ for number, kind in sorted(_kinds.items())}
 
 
-def encode(
-    content: Any, flags: int, run_id: int, sender: int, receiver: int, message_id: int, sent_us: int
-) -> bytes:
-    """The datagram that carries a message."""
+def encode(datagram: Datagram) -> bytes:
+    """A datagram as it goes over the network."""
+    content, flags, run_id, sender, receiver, message_id, sent_us = datagram
     kind = _kind_of[type(content)]
     body = kind.body.encode(content)
     size = HEADER.size + len(body)
@@ -142,36 +136,41 @@ def encode(
     )  # fmt: skip
 
 
-def decode(datagram: bytes) -> tuple[Header, Any]:
-    """The header and the message of a datagram."""
-    size = len(datagram)
+def decode(data: bytes) -> Datagram:
+    """The datagram that some bytes from the network are."""
+    size = len(data)
     if not HEADER.size <= size <= MAX_DATAGRAM_BYTES:
         raise DecodeError(f"{size} bytes")
-    kind = _kinds.get(datagram[_KIND_AT])
+    kind = _kinds.get(data[_KIND_AT])
     if kind is None:
-        raise DecodeError(f"kind {datagram[_KIND_AT]}")
+        raise DecodeError(f"kind {data[_KIND_AT]}")
     try:
-        found = kind.layout.unpack_from(datagram)
+        found = kind.layout.unpack_from(data)
         if found[0] != MAGIC or found[1] != VERSION or found[5] != size - HEADER.size:
             raise DecodeError("header")
         values, end = (
             (found[_FIELDS:], kind.layout.size)
             if kind.is_fixed
-            else kind.body.decode(datagram, HEADER.size)
+            else kind.body.decode(data, HEADER.size)
         )
         if end != size:
             raise DecodeError(f"{size - end} bytes too many")
-        header = _make_header(found[2:5] + found[6:_FIELDS])
+        _, _, _, flags, hop_count, _, run_id, sender, receiver, message_id, event_id, sent_us = (
+            found[:_FIELDS]
+        )
         if kind.has_event:
-            values = _with_header_fields(kind.message, values, header)
-        return header, kind.message(*values)  # which may check its values
+            values = _with_header_fields(kind.message, values, event_id, hop_count)
+        content = kind.message(*values)  # which may check its values
+        return Datagram(content, flags, run_id, sender, receiver, message_id, sent_us)
     except (struct.error, ValueError) as error:
         raise DecodeError(f"{kind.message.__name__}: {error}") from error
 
 
-def _with_header_fields(cls: type, values: tuple[Any, ...], header: Header) -> list[Any]:
-    rest = iter(values)
-    return [getattr(header, f.name) if f.name in _IN_HEADER else next(rest) for f in fields(cls)]
+def _with_header_fields(
+    cls: type, values: tuple[Any, ...], event_id: int, hop_count: int
+) -> list[Any]:
+    in_header, rest = {"event_id": event_id, "hop_count": hop_count}, iter(values)
+    return [in_header[f.name] if f.name in in_header else next(rest) for f in fields(cls)]
 
 
 def _record_coder(cls: type) -> _Coder:

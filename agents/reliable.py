@@ -1,7 +1,8 @@
 """The reliable hop: acknowledgement, repetition with back-off, duplicate suppression."""
 
 from dataclasses import dataclass
-from typing import Any
+
+from agents.codec import Datagram
 
 FIRST_TIMEOUT_US = 1_000_000
 _SHORTEST_TIMEOUT_US = 50_000
@@ -15,10 +16,7 @@ _WINDOW_MASK = (1 << _WINDOW) - 1
 class Unacknowledged:
     """A message on its way: what to repeat, and how often that was done."""
 
-    to: int
-    message: Any
-    datagram: bytes
-    sent_us: int
+    datagram: Datagram
     timeout_us: int
     tries: int = 1
 
@@ -30,22 +28,22 @@ class Outbox:
         self._waiting: dict[int, Unacknowledged] = {}
         self._round_trip_us: dict[int, float] = {}
 
-    def add(self, now_us: int, message_id: int, to: int, message: Any, datagram: bytes) -> int:
+    def add(self, datagram: Datagram) -> int:
         """Keep a message that was just sent; returns how long to wait before repeating it."""
-        known_us = self._round_trip_us.get(to)
+        known_us = self._round_trip_us.get(datagram.receiver)
         timeout_us = FIRST_TIMEOUT_US if known_us is None else int(4 * known_us)
         timeout_us = max(_SHORTEST_TIMEOUT_US, timeout_us)
-        self._waiting[message_id] = Unacknowledged(to, message, datagram, now_us, timeout_us)
+        self._waiting[datagram.message_id] = Unacknowledged(datagram, timeout_us)
         return timeout_us
 
     def acknowledge(self, now_us: int, sender: int, message_id: int) -> bool:
         """Strike off a message that its receiver has; False if it was not waited for."""
         waiting = self._waiting.get(message_id)
-        if waiting is None or waiting.to != sender:
+        if waiting is None or waiting.datagram.receiver != sender:
             return False
         del self._waiting[message_id]
         if waiting.tries == 1:  # of a repeated message nobody knows which copy was acknowledged
-            sample_us = now_us - waiting.sent_us
+            sample_us = now_us - waiting.datagram.sent_us
             before_us = self._round_trip_us.get(sender, sample_us)
             self._round_trip_us[sender] = before_us + (sample_us - before_us) / 8
         return True

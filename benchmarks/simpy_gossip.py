@@ -19,13 +19,14 @@ from typing import Any, Literal
 
 import simpy
 
-from agents.agent import Actions, Agent, Transmit
+from agents.agent import Actions, Agent
+from agents.codec import Datagram
 from agents.protocol import SetTimer
 from topologies.routes import Routes
 
 Style = Literal["nodes", "links", "ways"]
 _Process = Generator[simpy.Event, Any, None]
-_Packet = tuple[int, bytes, list[tuple[int, simpy.Store]], int]
+_Packet = tuple[Datagram, list[tuple[int, simpy.Store]], int]
 
 
 class SimpyHost:
@@ -81,23 +82,23 @@ class SimpySimulation:
     def _live(self, host: SimpyHost) -> _Process:
         self._carry_out(host, host.agent.start(int(self._env.now)))
         while True:
-            source, datagram, _, _ = yield host.mailbox.get()
+            datagram, _, _ = yield host.mailbox.get()
             self.messages += 1
             now_us = int(self._env.now)
-            self._carry_out(host, host.agent.on_datagram(now_us, source, datagram))
+            self._carry_out(host, host.agent.on_datagram(now_us, datagram))
 
     def _route(self, mailbox: simpy.Store) -> _Process:
         while True:
             self._env.process(self._cable((yield mailbox.get())))
 
     def _cable(self, packet: _Packet) -> _Process:
-        source, datagram, way, step = packet
+        datagram, way, step = packet
         delay_us, mailbox = way[step]
         yield self._env.timeout(delay_us)
-        mailbox.put((source, datagram, way, step + 1))
+        mailbox.put((datagram, way, step + 1))
 
     def _cross_links(self, packet: _Packet) -> _Process:
-        way = packet[2]
+        way = packet[1]
         for delay_us, _ in way:
             yield self._env.timeout(delay_us)
         way[-1][1].put(packet)
@@ -105,9 +106,9 @@ class SimpySimulation:
     def _carry_out(self, host: SimpyHost, actions: Actions) -> None:
         carry = self._cable if self._style == "nodes" else self._cross_links
         for action in actions:
-            if isinstance(action, Transmit):
-                way = host.ways[action.to]
-                self._env.process(carry((host.agent.address, action.datagram, way, 0)))
+            if isinstance(action, Datagram):
+                way = host.ways[action.receiver]
+                self._env.process(carry((action, way, 0)))
             elif isinstance(action, SetTimer):
                 number = host.timers[action.name] = host.timers.get(action.name, 0) + 1
                 self._env.process(self._wait(host, action.name, action.delay_us, number))

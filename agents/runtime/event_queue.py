@@ -7,7 +7,7 @@ from typing import Any
 
 # An event is (time_us, sequence, seat, source, content), one flat tuple, because a simulation
 # makes one for every message and every timer:
-# - a datagram reaches a seat: the sender's address, the bytes;
+# - a datagram reaches a seat: the sender's address, the datagram;
 # - a seat's timer runs out: None, its name;
 # - anything else (no seat): None, a function that is called with the time.
 Event = tuple[int, int, Any, int | None, Any]

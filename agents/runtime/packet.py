@@ -1,16 +1,19 @@
 """Packets of a simulation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Union
 
+from agents.codec import Datagram, encode
 from agents.host_probing import Mark
 from agents.probe import Answer
 
 HEADERS_BYTES = 28  # IP and UDP, and just as many for IP and ICMP
+_MARK_BYTES = 8  # its two numbers
+_LARGEST_QUOTE_BYTES = 548  # of a packet, in the ICMP error about it
 FIRST_TTL = 64
 
 # A datagram of an agent, a probe, or an ICMP error.
-Content = Union[bytes, Mark, "Complaint"]
+Content = Union[Datagram, Mark, "Complaint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,23 @@ class Packet:
 
     source: int
     target: int
-    size_bytes: int
     content: Content
     ttl: int = FIRST_TTL
+    size_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size_bytes = size_of(self.content)
 
     @property
     def is_icmp(self) -> bool:
         """Whether this is an ICMP error; everything else is UDP."""
         return isinstance(self.content, Complaint)
+
+
+def size_of(content: Content) -> int:
+    """How many bytes the packet with some content has."""
+    if isinstance(content, Datagram):
+        return HEADERS_BYTES + len(encode(content))
+    if isinstance(content, Complaint):
+        return HEADERS_BYTES + min(size_of(content.about), _LARGEST_QUOTE_BYTES)
+    return HEADERS_BYTES + _MARK_BYTES

@@ -16,6 +16,9 @@ and the fields of our header as in `agents.codec`, null where a packet has none 
 answers to them). `event_id` is the 64 bits of the header as a signed number.
 """
 
+import struct
+from collections.abc import Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from agents.codec import HEADER, MAGIC, VERSION
+from agents.codec import HEADER, MAGIC, VERSION, Datagram, encode
+from agents.errors import AgentFailed
 from agents.runtime.forwarding import Crossings
 from agents.runtime.numbering import Numbers
+from agents.runtime.packet import HEADERS_BYTES, Content, size_of
 from agents.runtime.packet_notes import PacketNotes, Packets
 from topologies.underlay import Underlay
 
@@ -97,6 +102,7 @@ class PacketLog(PacketNotes):
         self, packets: Packets, crossings: Crossings, dropped: NDArray[np.bool_]
     ) -> None:
         packet, channel = crossings.packet, crossings.channel
+        sizes_bytes, headers = _read_contents(packets.contents)
         columns = [
             pa.array(crossings.entered_us),
             _name(channel // 2, self._links),
@@ -105,19 +111,39 @@ class PacketLog(PacketNotes):
             pa.array(packets.target[packet]),
             _name(packets.is_icmp[packet], self._protocols),
             pa.array((packets.ttl[packet] - crossings.step).astype(np.int16)),
-            pa.array(packets.size_bytes.astype(np.int32)[packet]),
+            pa.array(sizes_bytes[packet]),
             pa.array(dropped),
-            *_header_columns(packets.datagrams, packet),
+            *_header_columns(headers, packet),
         ]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=SCHEMA))
         self.rows += len(packet)
 
 
-def _header_columns(datagrams: list[bytes], packet: Numbers) -> list[pa.Array]:
+def _read_contents(contents: Sequence[Content]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
+    """How large packets are, and their headers, empty where a packet has none of ours."""
+    sizes_bytes, headers = [], []
+    for content in contents:
+        if isinstance(content, Datagram):
+            data = _encode(content)
+            sizes_bytes.append(HEADERS_BYTES + len(data))
+            headers.append(data[: HEADER.size])
+        else:
+            sizes_bytes.append(size_of(content))
+            headers.append(bytes(HEADER.size))
+    return np.array(sizes_bytes, np.int32), np.frombuffer(b"".join(headers), _HEADER)
+
+
+def _encode(datagram: Datagram) -> bytes:
+    try:
+        return encode(datagram)
+    except (struct.error, ValueError) as error:
+        sender, time_s = IPv4Address(datagram.sender), datagram.sent_us / 1e6
+        kind = type(datagram.content).__name__
+        raise AgentFailed(f"agent {sender} at {time_s:.6f} s: {kind}: {error}") from error
+
+
+def _header_columns(headers: NDArray[np.void], packet: Numbers) -> list[pa.Array]:
     """The fields of our header for each row, null where a packet has none."""
-    size = HEADER.size
-    start = b"".join([datagram[:size].ljust(size, b"\0") for datagram in datagrams])
-    headers = np.frombuffer(start, dtype=_HEADER)
     missing = ((headers["magic"] != MAGIC) | (headers["version"] != VERSION))[packet]
     mask = missing if missing.any() else None
     columns = []

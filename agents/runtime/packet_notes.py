@@ -5,6 +5,7 @@ a time, with array operations.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from agents.runtime.event_queue import Event
 from agents.runtime.forwarding import Crossings, Forwarding
 from agents.runtime.numbering import Numbers
-from agents.runtime.packet import FIRST_TTL, HEADERS_BYTES, Packet
+from agents.runtime.packet import FIRST_TTL, Content, Packet
 
 WRITE_AT = 1 << 15  # packets; some ten rows each
 
@@ -34,9 +35,8 @@ class Packets(NamedTuple):
     source: Numbers
     target: Numbers
     ttl: Numbers
-    size_bytes: Numbers
     is_icmp: NDArray[np.bool_]
-    datagrams: list[bytes]
+    contents: Sequence[Content]
 
 
 class PacketNotes(ABC):
@@ -101,7 +101,7 @@ class CrossingCount(PacketNotes):
 
 def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[Packets, Crossings]:
     """The packets behind some arrivals, and what they crossed."""
-    arrived_us, _, seats, sources, datagrams = zip(*arrivals, strict=True)
+    arrived_us, _, seats, sources, contents = zip(*arrivals, strict=True)
     node_at = forwarding.numbering.node_at
     crossings = forwarding.cross(
         np.array([node_at[source] for source in sources]),
@@ -112,9 +112,8 @@ def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[Packe
         np.array(sources),
         np.array([seat.address for seat in seats]),
         np.full(len(arrivals), FIRST_TTL),
-        np.fromiter(map(len, datagrams), dtype=np.int64) + HEADERS_BYTES,
         np.zeros(len(arrivals), dtype=bool),
-        list(datagrams),
+        contents,
     )
     return packets, crossings
 
@@ -136,12 +135,10 @@ def _read_entries(entries: list[_Entry]) -> tuple[Packets, Crossings, NDArray[np
 
 
 def _columns_of(entries: list[_Entry]) -> Packets:
-    contents = [entry.packet.content for entry in entries]
     return Packets(
         np.array([entry.packet.source for entry in entries]),
         np.array([entry.packet.target for entry in entries]),
         np.array([entry.ttl for entry in entries]),
-        np.array([entry.packet.size_bytes for entry in entries]),
         np.array([entry.packet.is_icmp for entry in entries]),
-        [content if isinstance(content, bytes) else b"" for content in contents],
+        [entry.packet.content for entry in entries],
     )

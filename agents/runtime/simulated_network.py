@@ -17,14 +17,12 @@ from agents.probe import Answer
 from agents.runtime.event_queue import Event, EventQueue
 from agents.runtime.forwarding import Forwarding
 from agents.runtime.numbering import NO_CHANNEL, Numbering
-from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
+from agents.runtime.packet import Complaint, Packet
 from agents.runtime.packet_notes import PacketNotes
 from topologies.carriage import Carriage
 from topologies.errors import TopologyError
 from topologies.routes import Routes
 from topologies.underlay import Channel, Link, Underlay
-
-_LARGEST_QUOTE_BYTES = 548  # of a packet, in the ICMP error about it
 
 
 @dataclass(slots=True)
@@ -149,7 +147,7 @@ class SimulatedNetwork:
             return content
         if seat is None or source is None:
             return None
-        packet = Packet(source, seat.address, HEADERS_BYTES + len(content), content)
+        packet = Packet(source, seat.address, content)
         node = self.numbering.node_at[source]
         crossing, due_us = self._walk(0, node, packet)
         crossing.entered_us = [entered + time_us - due_us for entered in crossing.entered_us]
@@ -235,11 +233,8 @@ class SimulatedNetwork:
         """Tell a packet's sender what became of it, unless the node keeps silent."""
         if isinstance(packet.content, Complaint) or self._is_anonymous(node):
             return
-        size_bytes = HEADERS_BYTES + min(packet.size_bytes, _LARGEST_QUOTE_BYTES)
         content = Complaint(answer, packet.content, packet.ttl)
-        self.send(
-            now_us, Packet(self.numbering.address_of[node], packet.source, size_bytes, content)
-        )
+        self.send(now_us, Packet(self.numbering.address_of[node], packet.source, content))
 
     def _is_anonymous(self, node: int) -> bool:
         return node < self.numbering.router_count and self._underlay.routers[node].anonymous

@@ -6,10 +6,9 @@ from agents.host_probing import HostProbing, Mark
 from agents.probe import Probe, ProbeSettings
 from agents.route import Route
 from agents.route_probe import RouteProbe
-from agents.runtime.packet import HEADERS_BYTES, Complaint, Packet
+from agents.runtime.packet import Complaint, Packet
 
 NEVER_US = 1 << 62
-_PAYLOAD_BYTES = 8  # the two numbers of a mark
 
 
 class SimulatedProber:
@@ -51,7 +50,5 @@ class SimulatedProber:
         return self._probing.on_time(now_us)
 
     def _send(self, target: int, mark: Mark, probe: Probe) -> int:
-        size_bytes = HEADERS_BYTES + _PAYLOAD_BYTES
-        packet = Packet(self._address, target, size_bytes, mark, probe.ttl)
-        self._send_packet(self._now_us, packet)
+        self._send_packet(self._now_us, Packet(self._address, target, mark, probe.ttl))
         return self._now_us

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from agents.agent import Actions, Agent, Transmit
+from agents.agent import Actions, Agent
+from agents.codec import Datagram
 from agents.errors import AgentFailed
 from agents.probe import ProbeSettings
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
 from agents.runtime.event_queue import Call, Event, EventQueue
-from agents.runtime.packet import HEADERS_BYTES, Packet
+from agents.runtime.packet import Packet
 from agents.runtime.packet_notes import PacketNotes
 from agents.runtime.simulated_network import SimulatedNetwork
 from agents.runtime.simulated_prober import NEVER_US, SimulatedProber
@@ -139,7 +140,7 @@ class Simulator:
             else:
                 if self._notes is not None:
                     self._note_arrival(self._notes, event)
-                self._hand_over(now_us, seat, source, content)
+                self._hand_over(now_us, seat, content)
         self.now_us = max(self.now_us, until_us)
 
     def close(self) -> None:
@@ -204,7 +205,7 @@ class Simulator:
         if notes.is_full:
             notes.write(self.network.forwarding)
 
-    def _hand_over(self, now_us: int, seat: Seat, source: int, datagram: bytes) -> None:
+    def _hand_over(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
         """Let an agent have a datagram that has reached its host."""
         self.messages += 1
         agent = seat.agent
@@ -212,7 +213,7 @@ class Simulator:
             self.counts["unheard"] += 1
             return
         try:
-            actions = agent.on_datagram(now_us, source, datagram)
+            actions = agent.on_datagram(now_us, datagram)
         except Exception as error:
             raise _failure(seat, now_us, error) from error
         self._carry_out(now_us, seat, actions)
@@ -231,8 +232,8 @@ class Simulator:
     def _carry_out(self, now_us: int, seat: Seat, actions: Actions) -> None:
         # Quicker than `match`, and this happens for every message.
         for action in actions:
-            if isinstance(action, Transmit):
-                self._transmit(now_us, seat, action.to, action.datagram)
+            if isinstance(action, Datagram):
+                self._transmit(now_us, seat, action)
             elif isinstance(action, SetTimer):
                 self._set_timer(now_us, seat, action)
             elif isinstance(action, CancelTimer):
@@ -250,8 +251,8 @@ class Simulator:
         number = seat.timers[wanted.name] = next(self._numbers)
         heapq.heappush(self._heap, (now_us + wanted.delay_us, number, seat, None, wanted.name))
 
-    def _transmit(self, now_us: int, seat: Seat, to: int, datagram: bytes) -> None:
-        target = self._seat_at.get(to)
+    def _transmit(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
+        target = self._seat_at.get(datagram.receiver)
         if target is not None:
             delays_us = self._delays_us[target.router]
             if delays_us is None:
@@ -261,14 +262,13 @@ class Simulator:
                 event = (now_us + way_us, next(self._numbers), target, seat.address, datagram)
                 heapq.heappush(self._heap, event)
                 return
-        size_bytes = HEADERS_BYTES + len(datagram)
-        self.network.send(now_us, Packet(seat.address, to, size_bytes, datagram))
+        self.network.send(now_us, Packet(seat.address, datagram.receiver, datagram))
 
     def _deliver(self, now_us: int, packet: Packet) -> None:
         """Take a packet that was carried with care."""
         seat, content = self._seat_at[packet.target], packet.content
-        if isinstance(content, bytes):
-            self._hand_over(now_us, seat, packet.source, content)
+        if isinstance(content, Datagram):
+            self._hand_over(now_us, seat, content)
         elif seat.prober is not None:
             self._report_routes(now_us, seat, seat.prober.on_answer(now_us, packet))
 

@@ -14,8 +14,8 @@ from functools import partial
 from time import monotonic_ns
 from typing import Any
 
-from agents.agent import Action, Agent, Transmit
-from agents.codec import MAX_DATAGRAM_BYTES, PORT
+from agents.agent import Action, Agent
+from agents.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
 from agents.runtime.probe_sockets import Prober
@@ -158,14 +158,14 @@ class SocketLoop:
     def _read(self, seat: Seat) -> None:
         for _ in range(_READS_AT_ONCE):
             try:
-                datagram, (text, _) = seat.endpoint.recvfrom(MAX_DATAGRAM_BYTES + 1)
+                data, (text, _) = seat.endpoint.recvfrom(MAX_DATAGRAM_BYTES + 1)
             except BlockingIOError:
                 return
             except OSError:
                 continue  # an ICMP error about a datagram of ours, which is nobody's concern
             if seat.agent is not None:
                 now_us = self._clock.now_us()  # not earlier than the datagram came in
-                actions = seat.agent.on_datagram(now_us, self._peer(text), datagram)
+                actions = seat.agent.on_bytes(now_us, self._peer(text), data)
                 self._do(now_us, seat, actions)
 
     def _peer(self, text: str) -> int:
@@ -193,8 +193,8 @@ class SocketLoop:
     def _do(self, now_us: int, seat: Seat, actions: list[Action]) -> None:
         for action in actions:
             match action:
-                case Transmit(to, datagram):
-                    self._transmit(seat, to, datagram)
+                case Datagram():
+                    self._transmit(seat, action)
                 case SetTimer(name, delay_us):
                     wake = partial(self._wake, seat, name)
                     self._set_timer(seat, name, now_us + delay_us, wake)
@@ -208,10 +208,10 @@ class SocketLoop:
                 case Record(what, values):
                     self._record(now_us, seat.host, what, values)
 
-    def _transmit(self, seat: Seat, to: int, datagram: bytes) -> None:
-        address = socket.inet_ntoa(to.to_bytes(4, "big"))
+    def _transmit(self, seat: Seat, datagram: Datagram) -> None:
+        address = socket.inet_ntoa(datagram.receiver.to_bytes(4, "big"))
         try:
-            seat.endpoint.sendto(datagram, (address, PORT))
+            seat.endpoint.sendto(encode(datagram), (address, PORT))
         except OSError:
             # No route, or an ICMP error about an earlier datagram: lost, as on any network.
             if seat.agent is not None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.agent import Acknowledgement, Action, Agent, Ping, Pong, Transmit
-from agents.codec import U32, WANTS_ACK, encode, message
+from agents.agent import Acknowledgement, Action, Agent, Ping, Pong
+from agents.codec import U32, WANTS_ACK, Datagram, encode, message
 from agents.protocol import (
     CancelTimer,
     Delay,
@@ -71,30 +71,30 @@ def make(address: int = ME, *first: Any) -> tuple[Agent, Notebook]:
     return Agent(address, RUN, notebook), notebook
 
 
-def note(number: int = 0, *, message_id: int = 1, **changed: int) -> bytes:
+def note(number: int = 0, *, message_id: int = 1, **changed: int) -> Datagram:
     fields = {"flags": 0, "run_id": RUN, "sender": PEER, "receiver": ME, "sent_us": 0} | changed
-    return encode(Note(number), message_id=message_id, **fields)
+    return Datagram(Note(number), message_id=message_id, **fields)
 
 
-def sent(actions: list[Action]) -> bytes:
-    (datagram,) = [action.datagram for action in actions if isinstance(action, Transmit)]
+def sent(actions: list[Action]) -> Datagram:
+    (datagram,) = [action for action in actions if isinstance(action, Datagram)]
     return datagram
 
 
 @pytest.mark.parametrize(
-    ("datagram", "source", "count"),
+    ("data", "source", "count"),
     [
-        (note(sender=STRANGER), PEER, "impostor"),
-        (note(sender=ME), ME, "impostor"),
-        (note(receiver=STRANGER), PEER, "misaddressed"),
-        (note(run_id=RUN + 1), PEER, "of_another_run"),
-        (note()[:-1], PEER, "malformed"),
+        (encode(note(sender=STRANGER)), PEER, "impostor"),
+        (encode(note(sender=ME)), ME, "impostor"),
+        (encode(note(receiver=STRANGER)), PEER, "misaddressed"),
+        (encode(note(run_id=RUN + 1)), PEER, "of_another_run"),
+        (encode(note())[:-1], PEER, "malformed"),
         (b"", PEER, "malformed"),
     ],
 )
-def test_what_is_wrong_is_counted_and_dropped(datagram: bytes, source: int, count: str) -> None:
+def test_what_is_wrong_is_counted_and_dropped(data: bytes, source: int, count: str) -> None:
     agent, notebook = make()
-    assert agent.on_datagram(5, source, datagram) == []
+    assert agent.on_bytes(5, source, data) == []
     assert notebook.heard == []
     assert agent.counts == {count: 1}
 
@@ -103,16 +103,16 @@ def test_a_replay_is_heard_once_and_acknowledged_each_time() -> None:
     agent, notebook = make()
     datagram = note(3, flags=WANTS_ACK)
     for time_us in (5, 6, 7):
-        assert len(agent.on_datagram(time_us, PEER, datagram)) == 1
+        assert len(agent.on_datagram(time_us, datagram)) == 1
     assert notebook.heard == [(PEER, Note(3))]
     assert agent.counts == {"received": 3, "repeated": 2, "sent": 3}
 
 
 def test_a_message_too_old_to_tell_is_not_acknowledged() -> None:
     agent, notebook = make()
-    agent.on_datagram(5, PEER, note(1, message_id=5_000))
-    assert agent.on_datagram(6, PEER, note(2, flags=WANTS_ACK, message_id=900)) == []
-    assert len(agent.on_datagram(7, PEER, note(3, flags=WANTS_ACK, message_id=905))) == 1
+    agent.on_datagram(5, note(1, message_id=5_000))
+    assert agent.on_datagram(6, note(2, flags=WANTS_ACK, message_id=900)) == []
+    assert len(agent.on_datagram(7, note(3, flags=WANTS_ACK, message_id=905))) == 1
     assert notebook.heard == [(PEER, Note(1)), (PEER, Note(3))]
     assert agent.counts["too_old"] == 1
 
@@ -135,10 +135,10 @@ def test_a_delay_is_measured_one_round_trip_after_another() -> None:
     peer, _ = make(PEER)
     actions = agent.start(0)
     for time_us in (40, 90, 140):
-        (pong,) = peer.on_datagram(time_us - 20, ME, sent(actions))
-        assert isinstance(pong, Transmit)
-        actions = agent.on_datagram(time_us, PEER, pong.datagram)
-        agent.on_datagram(time_us + 1, PEER, pong.datagram)  # a replay adds no sample
+        (pong,) = peer.on_datagram(time_us - 20, sent(actions))
+        assert isinstance(pong, Datagram)
+        actions = agent.on_datagram(time_us, pong)
+        agent.on_datagram(time_us + 1, pong)  # a replay adds no sample
     assert notebook.heard == [Delay(PEER, (40, 50, 50))]
     assert (notebook.heard[0].min_us, notebook.heard[0].median_us) == (40, 50)
     assert CancelTimer(("sample", PEER)) in actions
@@ -157,10 +157,10 @@ def test_a_silent_peer_gives_no_samples() -> None:
 def test_a_pong_that_nobody_asked_for_does_no_harm() -> None:
     agent, _ = make()
     peer, _ = make(PEER)
-    ping = encode(Ping(99), 0, RUN, ME, PEER, 1, 0)
-    (pong,) = peer.on_datagram(1, ME, ping)
-    assert isinstance(pong, Transmit)
-    assert agent.on_datagram(2, PEER, pong.datagram) == []
+    ping = Datagram(Ping(99), 0, RUN, ME, PEER, 1, 0)
+    (pong,) = peer.on_datagram(1, ping)
+    assert isinstance(pong, Datagram)
+    assert agent.on_datagram(2, pong) == []
 
 
 def test_a_reliable_message_is_repeated_with_growing_patience_and_given_up() -> None:
@@ -181,9 +181,9 @@ def test_an_acknowledgement_ends_the_repetition_and_teaches_the_time_out() -> No
     agent, notebook = make(ME, Send(PEER, Note(1), reliable=True))
     peer, heard_by_peer = make(PEER)
     actions = agent.start(0)
-    (answer,) = peer.on_datagram(50_000, ME, sent(actions))
-    assert isinstance(answer, Transmit)
-    (cancel,) = agent.on_datagram(100_000, PEER, answer.datagram)
+    (answer,) = peer.on_datagram(50_000, sent(actions))
+    assert isinstance(answer, Datagram)
+    (cancel,) = agent.on_datagram(100_000, answer)
     assert heard_by_peer.heard == [(ME, Note(1))]
     (timer,) = [action for action in actions if isinstance(action, SetTimer)]
     assert cancel == CancelTimer(timer.name)
@@ -197,10 +197,10 @@ def test_only_the_receiver_can_acknowledge() -> None:
     agent, _ = make(ME, Send(PEER, Note(1), reliable=True))
     stranger, _ = make(STRANGER)
     actions = agent.start(0)
-    stolen = encode(Note(1), WANTS_ACK, RUN, ME, STRANGER, 0, 0)  # makes it acknowledge id 0
-    (answer,) = stranger.on_datagram(1, ME, stolen)
-    assert isinstance(answer, Transmit)
-    assert agent.on_datagram(2, STRANGER, answer.datagram) == []
+    stolen = Datagram(Note(1), WANTS_ACK, RUN, ME, STRANGER, 0, 0)  # makes it acknowledge id 0
+    (answer,) = stranger.on_datagram(1, stolen)
+    assert isinstance(answer, Datagram)
+    assert agent.on_datagram(2, answer) == []
     (timer,) = [action for action in actions if isinstance(action, SetTimer)]
     assert sent(agent.on_timer(1_000_000, timer.name)) == sent(actions)
 
@@ -209,7 +209,7 @@ def test_a_restarted_agent_does_not_look_like_a_replay() -> None:
     agent, notebook = make()
     for start_us in (0, 3_000_000):
         peer, _ = make(PEER, Send(ME, Note(1)))
-        agent.on_datagram(start_us + 10, PEER, sent(peer.start(start_us)))
+        agent.on_datagram(start_us + 10, sent(peer.start(start_us)))
     assert len(notebook.heard) == 2
 
 
@@ -226,12 +226,13 @@ def test_a_window_admits_nothing_twice(ids: list[int]) -> None:
 def test_a_million_mutated_datagrams_are_all_counted_and_none_is_fatal() -> None:
     chance = Random(1)
     agent = Agent(2, 7, Protocol(Surroundings(2, (), Random(1))))
-    good = [encode(content, 1, 7, 1, 2, 5, 0) for content in (Ping(1), Pong(2), Acknowledgement(3))]
+    contents = (Ping(1), Pong(2), Acknowledgement(3))
+    good = [encode(Datagram(content, 1, 7, 1, 2, 5, 0)) for content in contents]
     count = 1_000_000
     for _ in range(count):
         junk = bytearray(chance.choice(good))
         junk[chance.randrange(len(junk))] ^= 1 << chance.randrange(8)
-        agent.on_datagram(0, 1, bytes(junk))
+        agent.on_bytes(0, 1, bytes(junk))
     reasons = ("malformed", "of_another_run", "misaddressed", "impostor", "received")
     assert sum(agent.counts[reason] for reason in reasons) == count
     assert agent.counts["malformed"] > 0 and agent.counts["impostor"] > 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agents.codec import HEADER, decode, encode, message
+from agents.codec import HEADER, Datagram, decode, encode, message
 from agents.similarity import (
     EventWindow,
     RecentEvents,
@@ -68,9 +68,9 @@ def test_events_may_come_late_and_twice() -> None:
 
 def test_a_window_is_small() -> None:
     full = window(*range(1, 1_001), psi=1_000)
-    datagram = encode(Traffic(full), 0, 1, 2, 3, 4, 5)
+    datagram = encode(Datagram(Traffic(full), 0, 1, 2, 3, 4, 5))
     assert len(datagram) == HEADER.size + 4 + 2 + 125
-    assert decode(datagram)[1] == Traffic(full)
+    assert decode(datagram).content == Traffic(full)
     assert len(window(1_000, psi=1_000).matched) == 1
 
 

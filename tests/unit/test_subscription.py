@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agents.codec import HEADER, DecodeError, decode, encode, message
+from agents.codec import HEADER, Datagram, DecodeError, decode, encode, message
 from agents.subscription import (
     ContentError,
     Point,
@@ -74,9 +74,9 @@ def test_what_is_no_event_is_refused(values: list[int]) -> None:
 
 def test_a_subscription_and_a_point_take_four_bytes_each() -> None:
     sent = Announcement((box((1, 2), (3, 4)), box((10, 10))), make_point([1, 2, 3, 4, 5]))
-    datagram = encode(sent, 0, 1, 2, 3, 4, 5)
+    datagram = encode(Datagram(sent, 0, 1, 2, 3, 4, 5))
     assert len(datagram) == HEADER.size + 2 + 2 * 4 + 4
-    received = decode(datagram)[1]
+    received = decode(datagram).content
     assert received == sent
     assert received.added[0].ranges == ((1, 2), (3, 4), (0, 10), (0, 10), (0, 10))
     assert received.example.values == (1, 2, 3, 4, 5)
@@ -84,6 +84,6 @@ def test_a_subscription_and_a_point_take_four_bytes_each() -> None:
 
 @pytest.mark.parametrize("tail", [(66**5).to_bytes(4) + bytes(4), bytes(4) + (11**5).to_bytes(4)])
 def test_a_number_of_nothing_does_not_decode(tail: bytes) -> None:
-    datagram = encode(Announcement((Subscription(0),), Point(0)), 0, 1, 2, 3, 4, 5)
+    datagram = encode(Datagram(Announcement((Subscription(0),), Point(0)), 0, 1, 2, 3, 4, 5))
     with pytest.raises(DecodeError, match="expected a number below"):
         decode(datagram[:-8] + tail)
