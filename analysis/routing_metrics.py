@@ -92,9 +92,9 @@ def measure_routing(run: RunFiles, links: Iterable[PeerLink]) -> Metrics:
     `links` are those of the overlay, on which shortest paths are the optimum.
     """
     rows = read_agent_records(run.path, _KINDS).rows
-    events = follow_events(rows, run.underlay, Ways(run.underlay, links))
-    if not events:
+    if all(row.what != "event_published" for row in rows):
         return {}
+    events = follow_events(rows, run.underlay, Ways(run.underlay, links))
     in_order = [event for _, event in sorted(events.items())]
     last = max(event.selection for event in in_order)
     found = {

@@ -8,6 +8,7 @@ distances.
 """
 
 from collections.abc import Set
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ _LARGEST_WEIGHT = float(1 << 53)
 _DESTINATIONS_AT_ONCE = 256
 NO_ROUTE = -1
 
+Edges = tuple[tuple[int, int, float], ...]
+
 
 class Routes:
     """Where every router sends packets for every other, and how long they take.
@@ -37,20 +40,8 @@ class Routes:
     def __init__(self, underlay: Underlay, down: Set[str] = frozenset()) -> None:
         """Compute all routes, avoiding the links and routers named in `down`."""
         self.underlay = underlay
-        count = len(underlay.routers)
-        source, target, weight = _directed_edges(underlay, down)
-        graph = csr_array((weight, (target, source)), shape=(count, count))
-        self.next_hop = np.full((count, count), NO_ROUTE, dtype=np.int32)
-        self.delay_us = np.full((count, count), NO_ROUTE, dtype=np.int64)
-        for start in range(0, count, _DESTINATIONS_AT_ONCE):
-            chunk = np.arange(start, min(start + _DESTINATIONS_AT_ONCE, count))
-            distance = dijkstra(graph, indices=chunk).T.copy()
-            self.next_hop[chunk] = _next_hops(source, target, weight, distance).T
-            reached = np.isfinite(distance)
-            if distance[reached].max() >= _LARGEST_WEIGHT:
-                raise TopologyError("routes: expected delays below 134 s, found a longer route")
-            delay = np.where(reached, distance, 0) // _MICROSECOND
-            self.delay_us[chunk] = np.where(reached, delay, NO_ROUTE).T
+        edges = tuple(_directed_edges(underlay, down))
+        self.next_hop, self.delay_us = _find_routes(len(underlay.routers), edges)
 
     def path(self, source: str, target: str) -> list[str]:
         """The nodes from source to target, both included."""
@@ -102,9 +93,28 @@ class Routes:
         return self.underlay.routers[index].name
 
 
-def _directed_edges(
-    underlay: Underlay, down: Set[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+@lru_cache(maxsize=1)  # placing hosts, simulating and measuring ask for the same routes in turn
+def _find_routes(count: int, edges: Edges) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The next hops and delays between some routers; for all who ask, so nobody may write."""
+    columns = np.array(edges, dtype=np.float64).reshape(-1, 3).T
+    source, target, weight = columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2]
+    graph = csr_array((weight, (target, source)), shape=(count, count))
+    next_hop = np.full((count, count), NO_ROUTE, dtype=np.int32)
+    delay_us = np.full((count, count), NO_ROUTE, dtype=np.int64)
+    for start in range(0, count, _DESTINATIONS_AT_ONCE):
+        chunk = np.arange(start, min(start + _DESTINATIONS_AT_ONCE, count))
+        distance = dijkstra(graph, indices=chunk).T.copy()
+        next_hop[chunk] = _next_hops(source, target, weight, distance).T
+        reached = np.isfinite(distance)
+        if distance[reached].max() >= _LARGEST_WEIGHT:
+            raise TopologyError("routes: expected delays below 134 s, found a longer route")
+        delay = np.where(reached, distance, 0) // _MICROSECOND
+        delay_us[chunk] = np.where(reached, delay, NO_ROUTE).T
+    next_hop.flags.writeable = delay_us.flags.writeable = False
+    return next_hop, delay_us
+
+
+def _directed_edges(underlay: Underlay, down: Set[str]) -> list[tuple[int, int, float]]:
     """Source, target and weight of every usable direction, ordered by source and target."""
     index = underlay.router_index
     edges: list[tuple[int, int, float]] = []
@@ -114,9 +124,7 @@ def _directed_edges(
         hop = _HOP + (number * 2_654_435_761 >> 16) % _TIE_BREAKERS
         edges.append((index[link.a], index[link.b], link.ab.delay_us * _MICROSECOND + hop))
         edges.append((index[link.b], index[link.a], link.ba.delay_us * _MICROSECOND + hop))
-    edges.sort()
-    columns = np.array(edges, dtype=np.float64).reshape(-1, 3).T
-    return columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2].copy()
+    return sorted(edges)
 
 
 def _next_hops(

@@ -1,12 +1,14 @@
 """Where nodes send packets: the routes of an underlay, as channels that packets cross."""
 
 from collections.abc import Set
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.runtime.numbering import NO_CHANNEL, Numbering, Numbers
+from agents.runtime.packet import FIRST_TTL
 from topologies.carriage import is_plain
 from topologies.routes import NO_ROUTE, Routes
 from topologies.underlay import Underlay
@@ -15,6 +17,7 @@ from topologies.underlay import Underlay
 NOT_PLAIN = -(1 << 60)
 # Ways over more than 2**5 links between routers are left to the slow path, which looks at TTLs.
 _DOUBLINGS = 5
+_WAYS_KEPT = 1 << 15  # that were walked last; the probes of a route all go the same way
 
 
 class Crossings(NamedTuple):
@@ -24,6 +27,13 @@ class Crossings(NamedTuple):
     step: Numbers
     channel: Numbers
     entered_us: Numbers
+
+
+class Way(NamedTuple):
+    """Plain channels, one after another, and after how long each is entered, and the last left."""
+
+    channels: list[int]
+    after_us: list[int]
 
 
 class Forwarding:
@@ -41,12 +51,13 @@ class Forwarding:
         channels = [channel for link in underlay.links for channel in (link.ab, link.ba)]
         dead = [not down.isdisjoint((link.name, link.a, link.b)) for link in underlay.links]
         self.delay_us = np.array([channel.delay_us for channel in channels], dtype=np.int64)
-        self.is_dead = np.repeat(np.array(dead, dtype=bool), 2)
+        self.is_dead = [is_dead for is_dead in dead for _ in range(2)]
         self.is_plain = np.array([is_plain(channel) for channel in channels], dtype=bool)
-        self.is_plain &= ~self.is_dead
+        self.is_plain &= ~np.array(self.is_dead, dtype=bool)
         self._is_backbone_plain = bool(self.is_plain[numbering.backbone].all())
         # What `plain_delays_us` has found out so far, by router.
         self.found_delays_us: list[list[int] | None] = [None] * len(underlay.routers)
+        self.plain_way = lru_cache(_WAYS_KEPT)(self._walk)
 
     def next_channel(self, node: int, target: int) -> int:
         """The channel on which a node sends packets for an address, if it knows the way."""
@@ -59,6 +70,20 @@ class Forwarding:
             return self._last_mile_down(node, target)
         neighbour = int(self.routes.next_hop[router, node])
         return NO_CHANNEL if neighbour == NO_ROUTE else self._between(node, neighbour)
+
+    def _walk(self, node: int, target: int) -> Way:
+        """The plain channels from a node towards an address, as far as a packet can come."""
+        way = Way([], [0])
+        for _ in range(FIRST_TTL):
+            channel = self.next_channel(node, target)
+            if channel == NO_CHANNEL or not self.is_plain[channel]:
+                break
+            way.channels.append(channel)
+            way.after_us.append(way.after_us[-1] + int(self.delay_us[channel]))
+            node = self.numbering.end_of[channel]
+            if self.numbering.address_of[node] == target:
+                break
+        return way
 
     def _between(self, router: int, neighbour: int) -> int:
         return self.numbering.channel_between(router, neighbour)

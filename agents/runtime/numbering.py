@@ -35,6 +35,7 @@ class Numbering:
         pairs = [(self.node_of[link.a], self.node_of[link.b]) for link in underlay.links]
         ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self.starts, self.ends = ends.ravel(), ends[:, ::-1].ravel()
+        self.end_of: list[int] = self.ends.tolist()  # quicker where one is looked up at a time
         self.backbone = np.flatnonzero(np.maximum(self.starts, self.ends) < self.router_count)
         keys = self.starts[self.backbone] * self.router_count + self.ends[self.backbone]
         order = np.argsort(keys)

@@ -7,6 +7,7 @@ as the Linux kernel does.
 """
 
 import heapq
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from random import Random
 from agents.host_probing import Mark
 from agents.probe import Answer
 from agents.runtime.event_queue import Event, EventQueue
-from agents.runtime.forwarding import Forwarding
+from agents.runtime.forwarding import Forwarding, Way
 from agents.runtime.numbering import NO_CHANNEL, Numbering
 from agents.runtime.packet import Complaint, Packet
 from agents.runtime.packet_notes import PacketNotes
@@ -30,21 +31,24 @@ class Crossing:
     """Channels that a packet crosses without anything else to decide, and when it enters each."""
 
     packet: Packet
-    channels: list[int]
-    entered_us: list[int]
+    way: Way
+    count: int  # of the channels of the way
+    started_us: int
     on_arrival: Callable[[int, "Crossing"], None]
 
     def __call__(self, now_us: int) -> None:
         """The packet has crossed the last one."""
         self.on_arrival(now_us, self)
 
-    def cut(self, now_us: int, due_us: int) -> int:
-        """Keep the channels entered before a time; returns when the packet leaves the last."""
-        kept = max(1, sum(entered_us < now_us for entered_us in self.entered_us))
-        if kept < len(self.channels):
-            due_us = self.entered_us[kept]
-        del self.channels[kept:], self.entered_us[kept:]
-        return due_us
+    @property
+    def due_us(self) -> int:
+        """When the packet leaves the last channel."""
+        return self.started_us + self.way.after_us[self.count]
+
+    def cut(self, now_us: int) -> None:
+        """Keep the channels entered before a time, at least the first."""
+        after_us = self.way.after_us[: self.count]
+        self.count = max(1, bisect_left(after_us, now_us - self.started_us))
 
 
 class SimulatedNetwork:
@@ -111,7 +115,7 @@ class SimulatedNetwork:
         for event in sorted(self._queue.heap):
             crossing = self._crossing_of(event)
             if crossing is not None:
-                crossing.cut(now_us, event[0])
+                crossing.cut(now_us)
                 self._note(crossing)
         self._write_notes()
 
@@ -136,8 +140,8 @@ class SimulatedNetwork:
         for place, event in enumerate(heap):
             crossing = self._crossing_of(event)
             if crossing is not None:
-                due_us = crossing.cut(now_us, event[0])
-                heap[place] = (due_us, event[1], None, None, crossing)
+                crossing.cut(now_us)
+                heap[place] = (crossing.due_us, event[1], None, None, crossing)
         heapq.heapify(heap)
 
     def _crossing_of(self, event: Event) -> Crossing | None:
@@ -149,38 +153,29 @@ class SimulatedNetwork:
             return None
         packet = Packet(source, seat.address, content)
         node = self.numbering.node_at[source]
-        crossing, due_us = self._walk(0, node, packet)
-        crossing.entered_us = [entered + time_us - due_us for entered in crossing.entered_us]
+        crossing = self._walk(0, node, packet)
+        crossing.started_us = time_us - crossing.due_us
         return crossing
 
     def _launch(self, now_us: int, node: int, packet: Packet) -> None:
         """Let a node put a packet on its way, as far as it comes without anything to decide."""
+        crossing = self._walk(now_us, node, packet)
+        if crossing.count:
+            self._queue.call_at(crossing.due_us, crossing)
+            return
         channel = self.forwarding.next_channel(node, packet.target)
         if channel == NO_CHANNEL:
             self._drop("no_route")
-        elif self.forwarding.is_plain[channel]:
-            crossing, due_us = self._walk(now_us, node, packet)
-            self._queue.call_at(due_us, crossing)
         elif self.forwarding.is_dead[channel]:
             self._drop("dead_link")
         else:
             self._enter(now_us, channel, packet)
 
-    def _walk(self, now_us: int, node: int, packet: Packet) -> tuple[Crossing, int]:
-        """The plain channels that a packet crosses next, and when it leaves the last."""
-        forwarding, numbering = self.forwarding, self.numbering
-        crossing = Crossing(packet, [], [], self._arrive)
-        for _ in range(packet.ttl):
-            channel = forwarding.next_channel(node, packet.target)
-            if channel == NO_CHANNEL or not forwarding.is_plain[channel]:
-                break
-            crossing.channels.append(channel)
-            crossing.entered_us.append(now_us)
-            now_us += int(forwarding.delay_us[channel])
-            node = int(numbering.ends[channel])
-            if numbering.address_of[node] == packet.target:
-                break
-        return crossing, now_us
+    def _walk(self, now_us: int, node: int, packet: Packet) -> Crossing:
+        """The plain channels that a packet crosses next."""
+        way = self.forwarding.plain_way(node, packet.target)
+        count = min(packet.ttl, len(way.channels))
+        return Crossing(packet, way, count, now_us, self._arrive)
 
     def _enter(self, now_us: int, number: int, packet: Packet) -> None:
         """Put a packet on a channel that has a rate or loses packets."""
@@ -188,23 +183,25 @@ class SimulatedNetwork:
         if channel is None:
             channel = self._channels[number] = Carriage(self._settings_of(number))
         due_ns = channel.due_ns(now_us * 1000, packet.size_bytes, self._chance)
-        crossing = Crossing(packet, [number], [now_us], self._arrive)
         if isinstance(due_ns, int):
-            self._queue.call_at(-(-due_ns // 1000), crossing)
+            due_us = -(-due_ns // 1000)
+            way = Way([number], [0, due_us - now_us])
+            self._queue.call_at(due_us, Crossing(packet, way, 1, now_us, self._arrive))
         else:
             self._drop(due_ns)
-            self._note(crossing, is_dropped=True)
+            way = Way([number], [0, 0])
+            self._note(Crossing(packet, way, 1, now_us, self._arrive), is_dropped=True)
 
     def _arrive(self, now_us: int, crossing: Crossing) -> None:
         """Take a packet off the last channel it crossed."""
-        last, packet = crossing.channels[-1], crossing.packet
-        is_dropped = bool(self.forwarding.is_dead[last])
+        last, packet = crossing.way.channels[crossing.count - 1], crossing.packet
+        is_dropped = self.forwarding.is_dead[last]
         self._note(crossing, is_dropped)
         if is_dropped:
             self._drop("dead_link")
             return
-        packet.ttl -= len(crossing.channels) - 1
-        node = int(self.numbering.ends[last])
+        packet.ttl -= crossing.count - 1
+        node = self.numbering.end_of[last]
         if self.numbering.address_of[node] == packet.target:
             self._take(now_us, node, packet)
         else:
@@ -248,6 +245,8 @@ class SimulatedNetwork:
 
     def _note(self, crossing: Crossing, is_dropped: bool = False) -> None:
         if self._notes is not None:
-            self._notes.add(crossing.packet, crossing.channels, crossing.entered_us, is_dropped)
+            channels = crossing.way.channels[: crossing.count]
+            entered_us = [crossing.started_us + us for us in crossing.way.after_us[: len(channels)]]
+            self._notes.add(crossing.packet, channels, entered_us, is_dropped)
             if self._notes.is_full:
                 self._write_notes()
