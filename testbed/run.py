@@ -123,9 +123,12 @@ def judge_metrics(outcome: Outcome, metrics: Mapping[str, Any]) -> Outcome:
 
 
 def _find_late_deliveries(metrics: Mapping[str, Any]) -> list[str]:
-    """Whether half of the deliveries took much longer than the links on their way do."""
+    """Whether half of the deliveries took much longer than the links on their way do.
+
+    After faults they do, until all is repaired.
+    """
     measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
-    if not measured or not intended:
+    if not measured or not intended or metrics.get("recovery"):
         return []
     ratio = measured["p50"] / intended["p50"]
     if ratio <= _MOST_LATE_DELIVERIES:

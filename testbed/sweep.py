@@ -50,8 +50,9 @@ class SweptExperiment:
 
     @property
     def digest(self) -> str:
-        """What the run depends on, as one number: equal digests mean equal runs."""
+        """What the run depends on, as one number: equal digests mean equal runs, in any sweep."""
         plain = self.experiment.to_dict()
+        del plain["name"]
         folder = Path(plain.pop("folder"))
         file = folder / self.experiment.topology.file
         if self.experiment.topology.kind == "file" and file.is_file():

@@ -88,6 +88,13 @@ class SweepDirectory:
         """The run directory of one of the experiments."""
         return self.path / "runs" / name_run(swept)
 
+    def adopt(self, swept: SweptExperiment, run: Path) -> None:
+        """Take over the same run from another sweep."""
+        final = self.run_of(swept)
+        draft = final.with_name(f"{final.name}.partial")
+        shutil.copytree(run, draft)
+        draft.rename(final)
+
     def write_table(self, keys: Sequence[str], rows: Sequence[Row]) -> None:
         """Write `runs.csv` and `runs.parquet`, whole or not at all."""
         columns = _columns(keys, rows)

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from testbed.errors import UsageError
@@ -42,10 +43,12 @@ def play_sweep(
     is_measured: bool,
     say: Callable[[str], None],
     is_needed: Callable[[SweptExperiment], bool] = lambda _: True,
+    elsewhere: Mapping[str, Path] = MappingProxyType({}),
 ) -> list[Row]:
     """Do the runs that are not done, by the carrier of their backend; returns a row for each run.
 
-    Runs that are not needed are not done, and have a row only if they were done before.
+    Runs that are not needed are not done, and have a row only if they were done before. Those that
+    other sweeps have done, `elsewhere` by digest, are taken from there.
     However it ends, the table has the runs that are complete by then.
     """
     parents = (directory.path.parents[1], directory.path.parent)
@@ -54,8 +57,11 @@ def play_sweep(
         origin = Origin.here()
         earlier_commit = directory.read_commit(origin.commit)
         directory.prepare(sweep, origin)
-        rows = _find_done(sweep, directory, is_measured)
         needed = [swept for swept in sweep.experiments if is_needed(swept)]
+        for swept in needed:
+            if swept.digest in elsewhere and not directory.run_of(swept).exists():
+                directory.adopt(swept, elsewhere[swept.digest])
+        rows = _find_done(sweep, directory, is_measured)
         pending = [swept for swept in needed if name_run(swept) not in rows]
         say(f"{len(sweep.experiments)} runs, {len(rows)} of them done before, {len(pending)} to do")
         if rows and pending and earlier_commit != origin.commit:

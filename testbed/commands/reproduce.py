@@ -114,10 +114,13 @@ def reproduce(
     rows: dict[str, SweepRows] = {}
     files: dict[str, SweepFiles] = {}
     failed: dict[str, list[Row]] = {}
+    done: dict[str, Path] = {}  # by digest, as sweeps have some runs in common
     for name, sweep in sweeps.items():
         fed = [c.id for c in claims for source in c.sources if source.experiment == name]
         print(f"{name}, for {', '.join(fed)}", flush=True)
-        played = _play(sweep, results, carrier, _need(claims, name))
+        played = _play(sweep, results, carrier, _need(claims, name), done)
+        runs = {swept.digest: played.directory.run_of(swept) for swept in sweep.experiments}
+        done |= {digest: run for digest, run in runs.items() if run.exists()}
         _draw(played)
         good = [row for row in played.rows if row["verdict"] != FAILED]
         failed[name] = [row for row in played.rows if row["verdict"] == FAILED]
@@ -133,10 +136,14 @@ def _need(claims: Sequence["Claim"], name: str) -> Callable[[SweptExperiment], b
 
 
 def _play(
-    sweep: Sweep, results: Path, carrier: Carrier, is_needed: Callable[[SweptExperiment], bool]
+    sweep: Sweep,
+    results: Path,
+    carrier: Carrier,
+    is_needed: Callable[[SweptExperiment], bool],
+    done: Mapping[str, Path],
 ) -> Played:
     directory = SweepDirectory.of(sweep, results)
-    rows = play_sweep(sweep, directory, {"simulation": carrier}, True, _say, is_needed)
+    rows = play_sweep(sweep, directory, {"simulation": carrier}, True, _say, is_needed, done)
     for row in rows:
         if row["error"]:
             _say(f"failed: {row['error']}")
