@@ -110,29 +110,6 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     }
 
 
-def test_what_another_sweep_has_done_is_not_done_again(tmp_path: Path) -> None:
-    sweep = small_sweep(tmp_path)
-    directory = SweepDirectory.of(sweep, tmp_path)
-    rows = play_here(sweep, directory, measure_run)
-    text = SMALL.replace('"small"', '"other"').replace("[4, 6]", "[6, 8]")
-    other = small_sweep(tmp_path, text)
-    elsewhere = {swept.digest: directory.run_of(swept) for swept in sweep.experiments}
-    said: list[str] = []
-    carrier = partial(perform_here, measure=measure_run)
-    found = play_sweep(
-        other,
-        SweepDirectory.of(other, tmp_path),
-        {"simulation": carrier},
-        True,
-        said.append,
-        elsewhere=elsewhere,
-    )
-    assert said[0] == "4 runs, 2 of them done before, 2 to do"
-    shared = [row for row in rows if row["topology.hosts"] == 6]
-    assert [row for row in found if row["topology.hosts"] == 6] == shared
-    assert {row["verdict"] for row in found} == {"valid"}
-
-
 def test_what_fails_is_tried_again_and_takes_no_other_with_it(
     tmp_path: Path, spark: "SparkSession"
 ) -> None:
