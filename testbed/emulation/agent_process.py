@@ -25,7 +25,7 @@ from agents.runtime.sockets import Clock, Seat, SocketLoop
 from testbed.casting import Casting
 from testbed.emulation.capacity import raise_descriptor_limit
 from testbed.emulation.namespaces import entered
-from testbed.emulation.privileges import become_nobody
+from testbed.emulation.privileges import AGENTS_FIRST, become_nobody, hurry
 
 _BUFFER_BYTES = 1 << 20
 _SO_RCVBUFFORCE = 33
@@ -122,6 +122,7 @@ def main() -> None:
     raise_descriptor_limit()
     with Path(setting["log"]).open("w", buffering=1) as file:
         process = AgentProcess(setting, RecordLog(file))
+        hurry(AGENTS_FIRST)
         become_nobody()
         answers.write(json.dumps({"ready": True}) + "\n")
         answers.write(json.dumps(process.run()) + "\n")

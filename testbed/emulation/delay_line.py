@@ -11,8 +11,6 @@ remembers for a moment when it was due, and counts from that time when the next 
 sends the same packet into the next link.
 """
 
-import contextlib
-import ctypes
 import fcntl
 import gc
 import heapq
@@ -31,6 +29,7 @@ from time import perf_counter_ns, process_time
 from typing import Any
 
 from testbed.emulation.namespaces import entered
+from testbed.emulation.privileges import LINKS_FIRST, hurry
 from topologies.carriage import Carriage, Fate
 from topologies.underlay import Channel
 
@@ -38,7 +37,6 @@ _TUNSETIFF = 0x400454CA
 _IFF_TUN_NO_PI = 0x0001 | 0x1000
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
 _SIOCSIFTXQLEN = 0x8943
-_PR_SET_TIMERSLACK = 29
 
 _PACKET_BYTES = 2_048  # the devices have an MTU of 1,500
 _DEVICE_QUEUE_PACKETS = 1_000
@@ -250,13 +248,6 @@ def _answer(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _hurry() -> None:
-    """Ask the system for precise wake-ups, at once, before others; do without where it refuses."""
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-
-
 def main() -> None:
     """Build the links described on the first line of standard input, then carry packets."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
@@ -267,7 +258,7 @@ def main() -> None:
         _answer({"ready": True})
         gc.freeze()
         gc.disable()
-        _hurry()
+        hurry(LINKS_FIRST)
         line.run()
     finally:
         line.close()

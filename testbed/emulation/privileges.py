@@ -1,7 +1,20 @@
-"""Giving up root once everything that needs it is open."""
+"""What the processes of a run ask of the system while they may, and give up before they begin."""
 
+import contextlib
+import ctypes
 import os
 import pwd
+
+# Links come before agents, and both before whatever else the machine has to do.
+LINKS_FIRST, AGENTS_FIRST = 2, 1
+_PR_SET_TIMERSLACK = 29
+
+
+def hurry(priority: int) -> None:
+    """Ask for precise wake-ups, at once, before others; do without where the system refuses."""
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
 
 
 def become_nobody() -> None:

@@ -1,6 +1,7 @@
 """Experiments run on real networks: every record is there, and agents survive bad luck."""
 
 import json
+import os
 import random
 import re
 import socket
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from agents.agent import Ping
-from agents.codec import PORT, encode
+from agents.codec import PORT, Datagram, encode
 from testbed.cli import main
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
@@ -224,6 +225,7 @@ def test_an_agent_without_privileges_shrugs_off_junk_and_counts_it(tmp_path: Pat
             for process in agents.processes:
                 status = Path(f"/proc/{process}/status").read_text()
                 assert re.search(r"^Uid:\s+65534\s+65534\s+65534", status, re.MULTILINE)
+                assert os.sched_getscheduler(process) == os.SCHED_RR
             junk = _send_junk(network, 8_000)
             agents.finish()
         finally:
@@ -242,7 +244,7 @@ def _send_junk(network: EmulatedNetwork, count: int) -> int:
     chance = random.Random(1)
     address = network.underlay.address
     h1, h2 = (int(IPv4Address(address[name])) for name in ("h1", "h2"))
-    good = encode(Ping(1), 0, 12345, h2, h1, 1, 0)
+    good = encode(Datagram(Ping(1), 0, 12345, h2, h1, 1, 0))
     with network.inside("h2"):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     for number in range(count):

@@ -3,7 +3,7 @@
 import networkx as nx
 import pytest
 
-from agents.codec import MAX_DATAGRAM_BYTES, encode
+from agents.codec import MAX_DATAGRAM_BYTES, Datagram, encode
 from agents.content_messages import MAX_PAYLOAD_BYTES, Event
 from agents.subscription import make_point
 from tests.simulation.static_overlay import Crowd, make_overlay, make_underlay
@@ -30,7 +30,7 @@ def test_a_core_that_dies_while_votes_are_counted_leaves_a_tree_of_the_others() 
 def test_an_event_of_the_largest_size_fits_and_one_byte_more_is_refused() -> None:
     point = make_point([1]).number
     largest = Event(1, 0, 1, 1, point, bytes(MAX_PAYLOAD_BYTES))
-    assert len(encode(largest, 0, 1, 2, 3, 4, 5)) == MAX_DATAGRAM_BYTES
+    assert len(encode(Datagram(largest, 0, 1, 2, 3, 4, 5))) == MAX_DATAGRAM_BYTES
     larger = Event(1, 0, 1, 1, point, bytes(MAX_PAYLOAD_BYTES + 1))
     with pytest.raises(ValueError, match="expected"):
-        encode(larger, 0, 1, 2, 3, 4, 5)
+        encode(Datagram(larger, 0, 1, 2, 3, 4, 5))

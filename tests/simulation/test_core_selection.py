@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import dijkstra
 
-from agents.codec import MAX_DATAGRAM_BYTES, decode, encode
+from agents.codec import MAX_DATAGRAM_BYTES, Datagram, decode, encode
 from agents.core_routing import CoreRouting, SpanningTreeRouting
 from agents.core_selection import Link, most_voted, vote
 from agents.protocol import PeerId
@@ -146,9 +146,9 @@ def test_many_links_travel_in_parts_that_fit_into_datagrams() -> None:
     reports = below.reports()
     chance.shuffle(reports)
     for report in (*reports[:3], *reports):  # some come twice
-        datagram = encode(report, 0, 1, 1, 2, 3, 4)
+        datagram = encode(Datagram(report, 0, 1, 1, 2, 3, 4))
         assert len(datagram) <= MAX_DATAGRAM_BYTES
-        above.on_links(900, decode(datagram)[1])
+        above.on_links(900, decode(datagram).content)
     above.add_links([])
     assert above.is_complete
     assert sorted(above.links, key=repr) == sorted(below.links, key=repr)
