@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-_to_json = json.JSONEncoder(
-    sort_keys=True
-).encode  # quicker than `dumps`, which makes one each time
+# `json.dumps` would make an encoder for each record.
+_to_json = json.JSONEncoder(sort_keys=True).encode
 
 
 class RecordRow(NamedTuple):

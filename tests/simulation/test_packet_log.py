@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from agents.errors import AgentFailed
 from agents.protocol import Send
 from agents.runtime import packet_notes
 from agents.runtime.packet_log import FILE_NAME, SCHEMA
@@ -87,6 +89,14 @@ def test_a_row_has_the_documented_columns(tmp_path: Path) -> None:
     assert pq.ParquetFile(tmp_path / FILE_NAME).metadata.row_group(0).column(0).compression == (
         "ZSTD"
     )
+
+
+def test_what_cannot_be_written_is_its_senders_bug(tmp_path: Path) -> None:
+    stage = Stage(line(), tmp_path)
+    stage.cast("h1", {30: [Send(stage.address("h2"), Word(-1))]})
+    sender = IPv4Address(stage.address("h1"))
+    with pytest.raises(AgentFailed, match=f"^agent {sender} at 0.000030 s: Word: "):
+        stage.run(10_000)
 
 
 def test_dropped_packets_have_a_row_that_says_so(tmp_path: Path) -> None:
