@@ -5,6 +5,7 @@ losses, rates and queues of an underlay. Time is whole microseconds. Chance come
 and nothing depends on the order of a set, so a run can be repeated to the byte.
 """
 
+import gc
 import heapq
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -32,6 +33,11 @@ from topologies.underlay import Underlay
 
 RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
 MakeAgent = Callable[[], Agent]
+
+# Messages and events are gone once they were handled, without the garbage collector, which only
+# agents that were killed need. Python's own threshold would let it take a fifth of the time.
+_OBJECTS_BEFORE_COLLECTION = 50_000
+_PYTHONS_THRESHOLDS = gc.get_threshold()
 
 
 class Seat:
@@ -83,9 +89,13 @@ class Simulator:
         self._follow_network()
 
     def __enter__(self) -> "Simulator":
+        gc.freeze()
+        gc.set_threshold(_OBJECTS_BEFORE_COLLECTION)
         return self
 
     def __exit__(self, *_: object) -> None:
+        gc.set_threshold(*_PYTHONS_THRESHOLDS)
+        gc.unfreeze()
         self.close()
 
     def add_agent(self, host: str, make: MakeAgent) -> None:
