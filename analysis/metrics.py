@@ -58,13 +58,13 @@ def relative_delay(deliveries: DataFrame, over: str = "delay_us") -> DataFrame:
 def packet_delays(deliveries: DataFrame, messages: DataFrame, link_loads: DataFrame) -> DataFrame:
     """The same deliveries with `packets_us`, the time that their packets were under way.
 
-    It is from when the event first left its publisher's host until it first came to the
-    subscriber's, and has nothing of what the agents there do before and after. `entered_us` is
-    the part of it until the subscriber's last mile, which packets were seen to enter.
+    It is from the send time that the first packet of the event carries until one first came to
+    the subscriber's host. `entered_us` is the part of it until the subscriber's last mile, which
+    packets were seen to enter.
     """
     carried = messages.where("event_id IS NOT NULL")
     left = carried.groupBy("event_id", F.col("sender").alias("publisher")).agg(
-        F.min("first_us").alias("left_us")
+        F.min("sent_us").alias("left_us")
     )
     came = carried.groupBy("event_id", F.col("receiver").alias("host")).agg(
         F.min("arrived_us").alias("came_us")

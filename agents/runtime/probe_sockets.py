@@ -23,12 +23,11 @@ from agents.host_probing import Begin, HostProbing, Mark
 from agents.probe import Answer, Probe, ProbeSettings
 from agents.route import Route
 from agents.route_probe import RouteProbe
+from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
 
 FIRST_PORT = 33_434  # as traceroute; flow 0, the others follow
-_SO_TIMESTAMPNS, _ICMP_FILTER = 35, 1  # Linux; not in the socket module
-_SOL_RAW = 255
+_SOL_RAW, _ICMP_FILTER = 255, 1  # Linux; not in the socket module
 _PAYLOAD = struct.Struct(">II")  # a mark
-_TIMESTAMP = struct.Struct("=qq")
 _TTL = struct.Struct("=i")
 _IP = struct.Struct(">B7xBB2x4s4x")  # header length, TTL, protocol, source
 _ICMP = struct.Struct(">BB6x")  # type, code
@@ -36,7 +35,6 @@ _UDP = struct.Struct(">H6x")  # source port
 _UNREACHABLE, _TIME_EXCEEDED = 3, 11
 _PORT_UNREACHABLE, _FRAGMENTATION_NEEDED = 3, 4
 _QUOTE_BYTES = 256  # two IP headers with options, ICMP, UDP and a mark fit in
-_ANCILLARY_BYTES = 64
 _RECEIVE_BUFFER_BYTES = 1 << 20
 
 Result = TypeVar("Result")
@@ -141,10 +139,10 @@ class Prober(Generic[Result]):
         """The answers to our probes that have come in."""
         while True:
             try:
-                packet, ancillary, _, _ = self._receiver.recvmsg(_QUOTE_BYTES, _ANCILLARY_BYTES)
+                packet, ancillary, _, _ = self._receiver.recvmsg(_QUOTE_BYTES, STAMP_BYTES)
             except BlockingIOError:
                 return
-            received_us = int(_received_ns(ancillary) / self._tick_ns)
+            received_us = int(arrival_ns(ancillary) / self._tick_ns)
             reply = _parse_reply(packet, self._source_port, received_us)
             if reply is not None:
                 yield reply
@@ -198,18 +196,9 @@ def _open_receiver() -> socket.socket:
     )
     unwanted = 0xFFFFFFFF & ~(1 << _UNREACHABLE | 1 << _TIME_EXCEEDED)
     opened.setsockopt(_SOL_RAW, _ICMP_FILTER, struct.pack("=I", unwanted))
-    opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    stamp_arrivals(opened)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
     return opened
-
-
-def _received_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """When a packet came in, by the kernel's clock reading if there is one."""
-    for level, kind, data in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
-            seconds, nanoseconds = _TIMESTAMP.unpack(data)
-            return int(seconds) * 1_000_000_000 + int(nanoseconds)
-    return time.time_ns()
 
 
 def _parse_reply(packet: bytes, source_port: int, received_us: int) -> _Reply | None:

@@ -11,13 +11,14 @@ import socket
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic_ns
+from time import monotonic_ns, time_ns
 from typing import Any
 
 from agents.agent import Action, Agent
 from agents.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
+from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
 from agents.runtime.probe_sockets import Prober
 
 _LONGEST_WAIT_S = 0.5
@@ -36,26 +37,27 @@ class Seat:
     prober: Prober[Route]
     agent: Agent | None = None
     timers: dict[Hashable, int] = field(default_factory=dict)
+    seen_us: int = 0  # the latest time that the agent was told
 
 
 @dataclass
 class Lag:
-    """How late the loop was with timers."""
+    """How late the loop was with timers and datagrams."""
 
-    timers: int = 0
+    inputs: int = 0
     sum_us: int = 0
     max_us: int = 0
 
     def note(self, late_us: int) -> None:
-        """Count one timer."""
-        self.timers += 1
+        """Count one timer or datagram."""
+        self.inputs += 1
         self.sum_us += late_us
         self.max_us = max(self.max_us, late_us)
 
     def to_values(self) -> dict[str, int | float]:
         """The figures for a record."""
-        mean_us = self.sum_us / self.timers if self.timers else 0.0
-        return {"timers": self.timers, "mean_us": round(mean_us, 1), "max_us": self.max_us}
+        mean_us = self.sum_us / self.inputs if self.inputs else 0.0
+        return {"inputs": self.inputs, "mean_us": round(mean_us, 1), "max_us": self.max_us}
 
 
 class Clock:
@@ -68,6 +70,10 @@ class Clock:
     def now_us(self) -> int:
         """The time of the run."""
         return int((monotonic_ns() - self._origin_ns) / self._scale)
+
+    def since_us(self, realtime_ns: int) -> int:
+        """How much of the run's time has passed since a time on the clock of `time.time_ns`."""
+        return int(max(0, time_ns() - realtime_ns) / self._scale)
 
     def real_s(self, run_us: float) -> float:
         """How many seconds of ours a span of the run's time takes."""
@@ -89,6 +95,7 @@ class SocketLoop:
 
     def add_seat(self, seat: Seat) -> None:
         """Serve a host's sockets from now on."""
+        stamp_arrivals(seat.endpoint)
         self.add_reader(seat.endpoint.fileno(), partial(self._read, seat))
         self.add_reader(seat.prober.fileno(), partial(self._read_probes, seat))
 
@@ -158,15 +165,20 @@ class SocketLoop:
     def _read(self, seat: Seat) -> None:
         for _ in range(_READS_AT_ONCE):
             try:
-                data, (text, _) = seat.endpoint.recvfrom(MAX_DATAGRAM_BYTES + 1)
+                data, ancillary, _, (text, _) = seat.endpoint.recvmsg(
+                    MAX_DATAGRAM_BYTES + 1, STAMP_BYTES
+                )
             except BlockingIOError:
                 return
             except OSError:
                 continue  # an ICMP error about a datagram of ours, which is nobody's concern
             if seat.agent is not None:
-                now_us = self._clock.now_us()  # not earlier than the datagram came in
-                actions = seat.agent.on_bytes(now_us, self._peer(text), data)
-                self._do(now_us, seat, actions)
+                late_us = self._clock.since_us(arrival_ns(ancillary))
+                self.lag.note(late_us)
+                # For an agent, time is when things happen to it, and never goes back.
+                came_us = max(seat.seen_us, self._clock.now_us() - late_us)
+                actions = seat.agent.on_bytes(came_us, self._peer(text), data)
+                self._do(came_us, seat, actions)
 
     def _peer(self, text: str) -> int:
         peer = self._peers.get(text)
@@ -191,6 +203,7 @@ class SocketLoop:
             self._set_timer(seat, _PROBING, deadline_us, partial(self._time_probes, seat))
 
     def _do(self, now_us: int, seat: Seat, actions: list[Action]) -> None:
+        seat.seen_us = now_us
         for action in actions:
             match action:
                 case Datagram():

@@ -70,8 +70,8 @@ def judge(figures: dict[str, Any]) -> list[str]:
     worst_us = max((process["lag"]["mean_us"] for process in figures["processes"]), default=0)
     if worst_us > _MOST_MEAN_LAG_US:
         reasons.append(
-            f"the timers of a process were {worst_us / 1000:.1f} ms late on average, expected at "
-            f"most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale"
+            f"a process was {worst_us / 1000:.1f} ms late with timers and datagrams on average, "
+            f"expected at most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale"
         )
     return reasons + _judge_capture(figures.get("capture"))
 

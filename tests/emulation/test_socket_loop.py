@@ -1,0 +1,84 @@
+"""The loop that drives agents on sockets, here with sockets on loopback."""
+
+import socket
+import time
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+from random import Random
+from time import monotonic_ns
+from typing import Any
+
+import pytest
+
+from agents.agent import Agent
+from agents.codec import Datagram, encode
+from agents.hello import Welcome
+from agents.protocol import Effects, PeerId, Protocol, Surroundings
+from agents.route_probe import RouteProbe
+from agents.runtime.probe_sockets import Prober
+from agents.runtime.sockets import Clock, Seat, SocketLoop
+
+RUN_ID = 1
+ME, OTHER = (int(IPv4Address(f"127.0.0.{number}")) for number in (1, 2))
+HELD_UP_S = 0.2
+
+
+class Diary(Protocol):
+    """Notes when it is told of messages."""
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self.times_us: list[int] = []
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        self.times_us.append(now_us)
+        return ()
+
+
+class Stage:
+    """A loop with one agent, and a socket to send it messages from."""
+
+    def __init__(self) -> None:
+        self.clock = Clock(monotonic_ns(), time_scale=2)
+        self.loop = SocketLoop(self.clock, lambda *_: None)
+        self.diary = Diary(Surroundings(ME, (), Random(1), {}))
+        endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        endpoint.bind((str(IPv4Address(ME)), 0))
+        self.sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sender.bind((str(IPv4Address(OTHER)), 0))
+        self.seat = Seat("h1", endpoint, Prober(RouteProbe))
+        self.loop.add_seat(self.seat)
+        self.loop.seat_agent(self.seat, Agent(ME, RUN_ID, self.diary))
+
+    def send(self, number: int) -> None:
+        datagram = Datagram(Welcome(number), 0, RUN_ID, OTHER, ME, number, 0)
+        self.sender.sendto(encode(datagram), self.seat.endpoint.getsockname())
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    made = Stage()
+    yield made
+    made.sender.close()
+    made.seat.endpoint.close()
+    made.seat.prober.close()
+
+
+def test_a_message_came_when_the_kernel_got_it(stage: Stage) -> None:
+    stage.send(1)
+    sent_us = stage.clock.now_us()
+    time.sleep(HELD_UP_S)  # the loop is busy
+    held_up_us = HELD_UP_S * 1e6 / 2
+    stage.loop.run(stage.clock.now_us() + 1_000)
+    (came_us,) = stage.diary.times_us
+    assert came_us < sent_us + held_up_us / 2
+    assert stage.loop.lag.max_us >= held_up_us
+
+
+def test_time_never_goes_back_for_an_agent(stage: Stage) -> None:
+    stage.send(1)
+    time.sleep(HELD_UP_S)
+    told_us = stage.clock.now_us()
+    stage.loop.seat_agent(stage.seat, Agent(ME, RUN_ID, stage.diary))  # it starts after that came
+    stage.loop.run(stage.clock.now_us() + 1_000)
+    assert stage.diary.times_us[0] >= told_us
