@@ -5,6 +5,7 @@ once the tree has it. While links form a cycle a subscription may keep itself al
 they form a tree again, what a link is told depends on links farther away only, and comes out right.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from agents.content_link import ContentLink
@@ -26,7 +27,7 @@ class ContentTree:
         self.family = number
         self.built_us: int | None = None
         self.table = CoverTable(is_merging)
-        self.links: dict[PeerId, ContentLink] = {}
+        self.links: defaultdict[PeerId, ContentLink] = defaultdict(ContentLink)
 
     def has_link(self, peer: PeerId) -> bool:
         """Whether the tree links this peer to another one."""
@@ -50,7 +51,7 @@ class ContentTree:
 
     def take(self, now_us: int, sender: PeerId, update: SubscriptionUpdate) -> bool:
         """Apply what a peer announces; says whether a new epoch has begun."""
-        link = self.links.setdefault(sender, ContentLink())
+        link = self.links[sender]
         is_new = link.incoming.is_new_epoch(update)
         if is_new:
             link.stale = set(self.table.held_of(sender) if link.is_up else link.kept)
@@ -87,7 +88,7 @@ class ContentTree:
         return all(link.incoming.is_current for link in self.links.values() if link.is_up)
 
     def _bring_up(self, now_us: int, peer: PeerId) -> None:
-        link = self.links.setdefault(peer, ContentLink())
+        link = self.links[peer]
         link.is_up, link.moved_us, link.asked = True, now_us, 0
         link.outgoing.begin(now_us)
         for number, since_ms in link.kept.items():
