@@ -3,7 +3,7 @@
 from analysis.claims.catalogue import CLAIMS, SCALES, UnknownClaim, find_claims
 from analysis.claims.claim import Claim, Source
 from analysis.claims.evidence import Finding, Part, SweepRows
-from analysis.claims.page import ClaimResult, SweepFiles, describe_interval, write_page
+from analysis.claims.page import ClaimResult, Request, SweepFiles, describe_interval, write_page
 
 __all__ = [
     "CLAIMS",
@@ -12,6 +12,7 @@ __all__ = [
     "ClaimResult",
     "Finding",
     "Part",
+    "Request",
     "Source",
     "SweepFiles",
     "SweepRows",

@@ -49,7 +49,9 @@ class Claim:
             return Finding((), reason=f"cannot be told: {error}")
         seeds = min(len(rows.choices("seed")) for rows in evidence.values())
         if failed:
-            return replace(finding, reason=f"not decided: {failed} of its runs failed")
+            return replace(
+                finding, reason=f"not decided: {failed} of its runs failed or are not valid"
+            )
         if seeds < FEWEST_SEEDS:
             few = f"not decided: {seeds} of at least {FEWEST_SEEDS} seeds"
             return replace(finding, reason=few)

@@ -40,8 +40,36 @@ class SweepFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for: runs of which size, on which backend, and with which changes."""
+
+    scale: str
+    backend: str
+    changes: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """Where its pages are."""
+        return self.scale if self.backend == "simulation" else f"{self.scale}-{self.backend}"
+
+    @property
+    def options(self) -> str:
+        """The options of the command."""
+        backend = "" if self.backend == "simulation" else f" --backend {self.backend}"
+        changes = "".join(f" --set {shlex.quote(change)}" for change in self.changes)
+        return f"--scale {self.scale}{backend}{changes}"
+
+    @property
+    def words(self) -> str:
+        """What the runs are, for people."""
+        kind = {"simulation": "simulated", "emulation": "emulated"}[self.backend]
+        changed = f"; changed by {', '.join(self.changes)}" if self.changes else ""
+        return f"{kind} runs of this testbed at {_SCALE_WORDS[self.scale]}{changed}"
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim with what was found about it, from so many runs of which some failed."""
+    """A claim with what was found about it, from so many runs; others failed or are not valid."""
 
     claim: Claim
     finding: Finding
@@ -51,33 +79,27 @@ class ClaimResult:
 
 def write_page(
     target: Path,
-    scale: str,
-    changes: Sequence[str],
+    request: Request,
     results: Sequence[ClaimResult],
     sweeps: Mapping[str, SweepFiles],
 ) -> Path:
     """Write the page of some claims; returns where it is."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.new")
-    draft.write_text(compose(scale, changes, results, sweeps), encoding="utf-8")
+    draft.write_text(compose(request, results, sweeps), encoding="utf-8")
     draft.replace(target)
     return target
 
 
 def compose(
-    scale: str,
-    changes: Sequence[str],
-    results: Sequence[ClaimResult],
-    sweeps: Mapping[str, SweepFiles],
+    request: Request, results: Sequence[ClaimResult], sweeps: Mapping[str, SweepFiles]
 ) -> str:
     """The page as a text."""
-    options = "".join(f" --set {shlex.quote(change)}" for change in changes)
-    words = _SCALE_WORDS[scale] + (f"; changed by {', '.join(changes)}" if changes else "")
     parts = {
-        "scale": html.escape(words),
+        "runs": html.escape(request.words),
         "summary": html.escape(_summary(results)),
         "rows": "\n".join(_row(result) for result in results),
-        "claims": "\n".join(_section(result, scale, options, sweeps) for result in results),
+        "claims": "\n".join(_section(result, request, sweeps) for result in results),
         "tables": "\n".join(_table_link(sweep) for sweep in sweeps.values()),
         "version": html.escape(version("tdo-testbed")),
     }
@@ -135,14 +157,12 @@ def _badge(finding: Finding) -> str:
     return f'<span class="badge {kind}">{finding.verdict}</span>'
 
 
-def _section(
-    result: ClaimResult, scale: str, options: str, sweeps: Mapping[str, SweepFiles]
-) -> str:
+def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFiles]) -> str:
     claim = result.claim
     chosen = [(sweeps[source.experiment], source.figures) for source in claim.sources]
     figures = [_figure(sweep, name) for sweep, names in chosen for name in names]
-    failed = f", {result.failed} failed" if result.failed else ""
-    command = f"tdo reproduce {claim.id} --scale {scale}{options}"
+    failed = f", {result.failed} failed or not valid" if result.failed else ""
+    command = f"tdo reproduce {claim.id} {request.options}"
     return (
         f'<section id="{claim.id}"><h2>{claim.id} {_badge(result.finding)}</h2>'
         f"<p>{html.escape(claim.claim[0].upper() + claim.claim[1:])}.</p>"

@@ -1,7 +1,6 @@
 """`tdo reproduce`: the paper's claims beside our own runs, as a table and an HTML page."""
 
 import argparse
-import functools
 import json
 import shutil
 import textwrap
@@ -10,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.sweep import add_arguments, carry_on_spark, draw_figures, load_measure
+from testbed.commands.privileges import require_root
+from testbed.commands.sweep import add_arguments, draw_figures, load_measure, make_carriers
 from testbed.errors import ExperimentError, UsageError
 from testbed.experiment import parse_change
 from testbed.run import hand_over
 from testbed.sweep import Sweep, SweptExperiment, load_sweep
-from testbed.sweep_directory import FAILED, Row, SweepDirectory
+from testbed.sweep_directory import Row, SweepDirectory
 from testbed.sweep_runs import Carrier, play_sweep
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 _SCALES = ("small", "paper")
-_BACKENDS = ("simulation",)
+BACKENDS = ("simulation", "emulation")
 _COLUMNS = ("claim", "paper", "ours (mean over seeds [95 % interval])", "interval", "holds")
 _NARROW = {"claim": 5, "paper": 20, "interval": 26, "holds": 7}
 _WIDEST, _NARROWEST = 160, 100
@@ -50,7 +50,12 @@ def add_parser(commands: Any) -> None:
         default="small",
         help="small (default): 128 peers, minutes, for a look; paper: 1,024 peers, for the record",
     )
-    parser.add_argument("--backend", choices=_BACKENDS, default="simulation")
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="simulation",
+        help="default: simulation; emulated runs are done one after another, in their own time",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -66,18 +71,17 @@ def add_parser(commands: Any) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    measure = load_measure()
-    return perform(
-        options, functools.partial(carry_on_spark, options.master, options.jobs, measure)
-    )
+    return perform(options, make_carriers(options, load_measure()))
 
 
-def perform(options: argparse.Namespace, carrier: Carrier) -> int:
-    """Do what the command asks for, with a carrier of runs; returns the exit status."""
+def perform(options: argparse.Namespace, carriers: Mapping[str, Carrier]) -> int:
+    """Do what the command asks for, with a carrier for each backend; returns the exit status."""
     claims = _find_claims(options.claims)
+    if options.backend == "emulation":
+        require_root("reproduce --backend emulation")
     changes = dict(parse_change(text) for text in options.changes) | {"backend": options.backend}
     sweeps = load_sweeps(claims, options.scale, changes)
-    results, files = reproduce(claims, sweeps, options.out, carrier)
+    results, files = reproduce(claims, sweeps, options.out, carriers)
     page = _write_page(options, results, files)
     print()
     print(format_table(results, shutil.get_terminal_size((120, 24)).columns))
@@ -106,27 +110,30 @@ def load_sweeps(
 
 
 def reproduce(
-    claims: Sequence["Claim"], sweeps: Mapping[str, Sweep], results: Path, carrier: Carrier
+    claims: Sequence["Claim"],
+    sweeps: Mapping[str, Sweep],
+    results: Path,
+    carriers: Mapping[str, Carrier],
 ) -> tuple[list["ClaimResult"], dict[str, "SweepFiles"]]:
     """Do the runs that are missing, draw figures, and find out about each claim."""
     from analysis.claims import SweepFiles, SweepRows
 
     rows: dict[str, SweepRows] = {}
     files: dict[str, SweepFiles] = {}
-    failed: dict[str, list[Row]] = {}
+    doubtful: dict[str, list[Row]] = {}
     done: dict[str, Path] = {}  # by digest, as sweeps have some runs in common
     for name, sweep in sweeps.items():
         fed = [c.id for c in claims for source in c.sources if source.experiment == name]
         print(f"{name}, for {', '.join(fed)}", flush=True)
-        played = _play(sweep, results, carrier, _need(claims, name), done)
+        played = _play(sweep, results, carriers, _need(claims, name), done)
         runs = {swept.digest: played.directory.run_of(swept) for swept in sweep.experiments}
         done |= {digest: run for digest, run in runs.items() if run.exists()}
         _draw(played)
-        good = [row for row in played.rows if row["verdict"] != FAILED]
-        failed[name] = [row for row in played.rows if row["verdict"] == FAILED]
+        good = [row for row in played.rows if row["verdict"] == "valid"]
+        doubtful[name] = [row for row in played.rows if row["verdict"] != "valid"]
         rows[name] = SweepRows(name, good, played.directory.path)
         files[name] = SweepFiles(name, played.directory.path, len(played.rows))
-    return [_find_out(claim, rows, failed) for claim in claims], files
+    return [_find_out(claim, rows, doubtful) for claim in claims], files
 
 
 def _need(claims: Sequence["Claim"], name: str) -> Callable[[SweptExperiment], bool]:
@@ -138,12 +145,12 @@ def _need(claims: Sequence["Claim"], name: str) -> Callable[[SweptExperiment], b
 def _play(
     sweep: Sweep,
     results: Path,
-    carrier: Carrier,
+    carriers: Mapping[str, Carrier],
     is_needed: Callable[[SweptExperiment], bool],
     done: Mapping[str, Path],
 ) -> Played:
     directory = SweepDirectory.of(sweep, results)
-    rows = play_sweep(sweep, directory, {"simulation": carrier}, True, _say, is_needed, done)
+    rows = play_sweep(sweep, directory, carriers, True, _say, is_needed, done)
     for row in rows:
         if row["error"]:
             _say(f"failed: {row['error']}")
@@ -158,12 +165,12 @@ def _draw(played: Played) -> None:
 
 
 def _find_out(
-    claim: "Claim", rows: Mapping[str, "SweepRows"], failed: Mapping[str, Sequence[Row]]
+    claim: "Claim", rows: Mapping[str, "SweepRows"], doubtful: Mapping[str, Sequence[Row]]
 ) -> "ClaimResult":
     from analysis.claims import ClaimResult
 
     missing = sum(
-        source.needs(row) for source in claim.sources for row in failed[source.experiment]
+        source.needs(row) for source in claim.sources for row in doubtful[source.experiment]
     )
     return ClaimResult(claim, claim.evaluate(rows, missing), claim.count_runs(rows), missing)
 
@@ -182,12 +189,13 @@ def _write_page(
     results: Sequence["ClaimResult"],
     files: Mapping[str, "SweepFiles"],
 ) -> Path:
-    from analysis.claims import write_page
+    from analysis.claims import Request, write_page
 
     name = "-".join(result.claim.id for result in results) if options.claims else "index"
-    target: Path = options.out.absolute() / "reproduce" / options.scale / f"{name}.html"
+    request = Request(options.scale, options.backend, tuple(options.changes))
+    target: Path = options.out.absolute() / "reproduce" / request.folder / f"{name}.html"
     try:
-        return write_page(target, options.scale, options.changes, results, files)
+        return write_page(target, request, results, files)
     finally:
         hand_over([options.out.absolute() / "reproduce"])
 

@@ -42,10 +42,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
     print(f"{sweep.name}: a sweep of {' and '.join(sorted(backends))}", flush=True)
     measure = None if options.no_report else load_measure()
     directory = SweepDirectory.of(sweep, options.out)
-    carriers: dict[str, Carrier] = {
-        "simulation": functools.partial(carry_on_spark, options.master, options.jobs, measure),
-        "emulation": lambda tasks: perform_here(tasks, measure),
-    }
+    carriers = make_carriers(options, measure)
     rows = play_sweep(sweep, directory, carriers, measure is not None, _say)
     print()
     print_table(sweep.keys, rows)
@@ -56,6 +53,14 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
         outcome = {"path": str(directory.path), "runs": len(rows), "verdicts": dict(verdicts)}
         print(json.dumps(outcome | {"failed": verdicts[FAILED], "figures": drawn}))
     return 1 if verdicts[FAILED] else 0 if set(verdicts) <= {"valid"} else 3
+
+
+def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[str, Carrier]:
+    """Who does the runs of each backend."""
+    return {
+        "simulation": functools.partial(carry_on_spark, options.master, options.jobs, measure),
+        "emulation": lambda tasks: perform_here(tasks, measure),
+    }
 
 
 def load_measure() -> Measure:
