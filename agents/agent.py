@@ -92,7 +92,7 @@ class Agent:
 
     def start(self, now_us: int) -> Actions:
         """Bring the protocol up."""
-        # An agent that restarts must not use the ids of its former life again.
+        # An agent that restarts must not use the ids of its former life again. They last 11 hours.
         self._next_message_id = now_us // _MESSAGE_ID_TICK_US
         return self._carry_out(now_us, self._protocol.on_start(now_us))
 

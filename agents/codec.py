@@ -43,6 +43,7 @@ U64 = Annotated[int, "Q"]
 I64 = Annotated[int, "q"]
 F64 = Annotated[float, "d"]
 Peer = U32
+U32_MAX = 0xFFFFFFFF  # where what a peer says is counted on, it ends here
 
 _IN_HEADER = ("event_id", "hop_count")
 _Class = TypeVar("_Class", bound=type)

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from agents.codec import U32_MAX
 from agents.gossip import Share
 from agents.landmark_messages import Exchange, ExchangeAnswer, Landmark
 from agents.protocol import Effect, PeerId, Record, Send
@@ -149,7 +150,7 @@ class LandmarkGossip:
         self._round += 1
         if self._round > (self._rounds if self._share.epoch else self._warm_up_rounds):
             effects += self._end_epoch()
-            self._enter(Share(self._share.epoch + 1, self._me, 1.0), round_=1)
+            self._enter(Share(min(self._share.epoch + 1, U32_MAX), self._me, 1.0), round_=1)
         peer = self._view.choose()
         return effects if peer is None else [*effects, Send(peer, self.exchange(peer))]
 
@@ -218,8 +219,9 @@ class LandmarkGossip:
             return []
         if not self._is_landmark:
             return []
-        self.landmarks.add(Landmark(self._me, said.incarnation + 1, said.epoch))
-        return [Record("death_refuted", {"incarnation": said.incarnation + 1})]
+        incarnation = min(said.incarnation + 1, U32_MAX)
+        self.landmarks.add(Landmark(self._me, incarnation, said.epoch))
+        return [Record("death_refuted", {"incarnation": incarnation})]
 
     def _end_epoch(self) -> list[Effect]:
         """Report the estimate and roll the dice; a peer that met nobody has no estimate."""
@@ -241,7 +243,7 @@ class LandmarkGossip:
         if self._is_landmark or self._random.random() >= (self._targets - known) / size:
             return []
         buried = self.landmarks.get(self._me)
-        incarnation = 0 if buried is None else buried.incarnation + 1
+        incarnation = 0 if buried is None else min(buried.incarnation + 1, U32_MAX)
         self.landmarks.add(Landmark(self._me, incarnation, epoch))
         self._is_landmark = True
         return [Record("landmark_elected", {"epoch": epoch, "size": size, "known": known})]

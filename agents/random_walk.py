@@ -25,6 +25,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from agents.codec import U32_MAX
 from agents.neighbourhood import Neighbour, Neighbourhood, degree_limit
 from agents.prefix import Routers, cut
 from agents.protocol import (
@@ -363,7 +364,7 @@ class RandomWalk(Protocol):
     def _on_walk(self, sender: PeerId, walk: Walk) -> Effects:
         """Judge the origin once its delay is known, unless that was done or makes no sense."""
         self._learn(walk.origin)
-        if walk.ttl == 0:
+        if walk.ttl == 0 or walk.targets == 0:
             return []
         walk = Walk(walk.origin, walk.number, walk.path_us, walk.targets, walk.ttl - 1)
         is_done = self._target_of.get(walk.origin) == walk.number
@@ -394,7 +395,7 @@ class RandomWalk(Protocol):
         so_far_us = walk.path_us - 2 * self._last_mile_us if walk.origin != self.me else 0
         effects = []
         for peer in chosen:
-            path_us = max(0, so_far_us + self.neighbours[peer].delay_us)
+            path_us = min(max(0, so_far_us + self.neighbours[peer].delay_us), U32_MAX)
             onward_walk = Walk(walk.origin, walk.number, path_us, share, walk.ttl)
             effects.append(Send(peer, onward_walk, reliable=True))
         return effects

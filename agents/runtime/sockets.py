@@ -42,22 +42,22 @@ class Seat:
 
 @dataclass
 class Lag:
-    """How late the loop was with timers and datagrams."""
+    """How late the loop was with what it had to do."""
 
-    inputs: int = 0
+    count: int = 0
     sum_us: int = 0
     max_us: int = 0
 
     def note(self, late_us: int) -> None:
-        """Count one timer or datagram."""
-        self.inputs += 1
+        """Count one."""
+        self.count += 1
         self.sum_us += late_us
         self.max_us = max(self.max_us, late_us)
 
     def to_values(self) -> dict[str, int | float]:
         """The figures for a record."""
-        mean_us = self.sum_us / self.inputs if self.inputs else 0.0
-        return {"inputs": self.inputs, "mean_us": round(mean_us, 1), "max_us": self.max_us}
+        mean_us = self.sum_us / self.count if self.count else 0.0
+        return {"count": self.count, "mean_us": round(mean_us, 1), "max_us": self.max_us}
 
 
 class Clock:
@@ -84,7 +84,7 @@ class SocketLoop:
     """Drives the agents of some hosts until the run's time is over."""
 
     def __init__(self, clock: Clock, record: RecordSink) -> None:
-        self.lag = Lag()
+        self.timer_lag, self.datagram_lag = Lag(), Lag()
         self._clock = clock
         self._record = record
         self._epoll = select.epoll()
@@ -143,7 +143,7 @@ class SocketLoop:
     def _fire_timers(self, until_us: int) -> None:
         while self._due and self._due[0][0] <= (now_us := self._clock.now_us()) < until_us:
             due_us, _, call = heapq.heappop(self._due)
-            self.lag.note(now_us - due_us)
+            self.timer_lag.note(now_us - due_us)
             call(now_us)
 
     def _set_timer(
@@ -174,7 +174,7 @@ class SocketLoop:
                 continue  # an ICMP error about a datagram of ours, which is nobody's concern
             if seat.agent is not None:
                 late_us = self._clock.since_us(arrival_ns(ancillary))
-                self.lag.note(late_us)
+                self.datagram_lag.note(late_us)
                 # For an agent, time is when things happen to it, and never goes back.
                 came_us = max(seat.seen_us, self._clock.now_us() - late_us)
                 actions = seat.agent.on_bytes(came_us, self._peer(text), data)
@@ -203,19 +203,20 @@ class SocketLoop:
             self._set_timer(seat, _PROBING, deadline_us, partial(self._time_probes, seat))
 
     def _do(self, now_us: int, seat: Seat, actions: list[Action]) -> None:
-        seat.seen_us = now_us
+        """Carry out what an agent wants after what happened at a time; it waits from now on."""
+        seat.seen_us, started_us = now_us, self._clock.now_us()
         for action in actions:
             match action:
                 case Datagram():
                     self._transmit(seat, action)
                 case SetTimer(name, delay_us):
                     wake = partial(self._wake, seat, name)
-                    self._set_timer(seat, name, now_us + delay_us, wake)
+                    self._set_timer(seat, name, started_us + delay_us, wake)
                 case CancelTimer(name):
                     seat.timers.pop(name, None)
                 case ProbeRoute(target):
-                    seat.prober.probe(now_us, target)
-                    self._finish_probes(seat, now_us, ())
+                    seat.prober.probe(started_us, target)
+                    self._finish_probes(seat, started_us, ())
                 case Deliver(event_id):
                     self._record(now_us, seat.host, "delivered", {"event_id": event_id})
                 case Record(what, values):

@@ -61,7 +61,11 @@ class AgentProcess:
         for host, seat in self._seats.items():
             if seat.agent is not None:
                 self._log.write(end_us, host, "agent_ended", seat.agent.figures)
-        return {"lag": loop.lag.to_values(), "cpu_s": process_time()}
+        return {
+            "lag": loop.timer_lag.to_values(),
+            "datagram_lag": loop.datagram_lag.to_values(),
+            "cpu_s": process_time(),
+        }
 
     def _start_as_planned(self, loop: SocketLoop, host: str, _now_us: int) -> None:
         if host in self._planned:

@@ -77,7 +77,9 @@ class AgentProcesses:
 
     def leave(self, host: str) -> None:
         """Let an agent say goodbye and leave; a process of its own goes on without it."""
-        self._tell(self._group(host), {"stop": host})
+        group = self._group(host)
+        if group.process is not None:  # it was not killed before
+            self._tell(group, {"stop": host})
 
     def restart(self, host: str) -> None:
         """Start an agent anew where it was killed."""
