@@ -60,11 +60,11 @@ def packet_delays(deliveries: DataFrame, messages: DataFrame, link_loads: DataFr
 
     It is from the send time that the first packet of the event carries until one first came to
     the subscriber's host. `entered_us` is the part of it until the subscriber's last mile, which
-    packets were seen to enter.
+    packets were seen to enter; `held_us` is the part before the publisher's.
     """
     carried = messages.where("event_id IS NOT NULL")
     left = carried.groupBy("event_id", F.col("sender").alias("publisher")).agg(
-        F.min("sent_us").alias("left_us")
+        F.min("sent_us").alias("sent_us"), F.min("first_us").alias("left_us")
     )
     came = carried.groupBy("event_id", F.col("receiver").alias("host")).agg(
         F.min("arrived_us").alias("came_us")
@@ -77,7 +77,8 @@ def packet_delays(deliveries: DataFrame, messages: DataFrame, link_loads: DataFr
         .join(left, ["event_id", "publisher"], "left")
         .join(came, ["event_id", "host"], "left")
         .join(F.broadcast(last_miles), "host", "left")
-        .withColumn("packets_us", F.col("came_us") - F.col("left_us"))
+        .withColumn("packets_us", F.col("came_us") - F.col("sent_us"))
+        .withColumn("held_us", F.col("left_us") - F.col("sent_us"))
         .withColumn("entered_us", F.col("packets_us") - F.col("last_mile_us"))
     )
 

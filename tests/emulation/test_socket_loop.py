@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from ipaddress import IPv4Address
 from random import Random
 from time import monotonic_ns
@@ -13,7 +13,7 @@ import pytest
 from agents.agent import Agent
 from agents.codec import Datagram, encode
 from agents.hello import Welcome
-from agents.protocol import Effects, PeerId, Protocol, Surroundings
+from agents.protocol import Effects, PeerId, Protocol, SetTimer, Surroundings
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.sockets import Clock, Seat, SocketLoop
@@ -24,14 +24,19 @@ HELD_UP_S = 0.2
 
 
 class Diary(Protocol):
-    """Notes when it is told of messages."""
+    """Notes when it is told of messages, and waits a while after each."""
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self.times_us: list[int] = []
+        self.waits_over = 0
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         self.times_us.append(now_us)
+        return [SetTimer("wait", int(HELD_UP_S * 1e6 / 4))]
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        self.waits_over += 1
         return ()
 
 
@@ -73,6 +78,7 @@ def test_a_message_came_when_the_kernel_got_it(stage: Stage) -> None:
     (came_us,) = stage.diary.times_us
     assert came_us < sent_us + held_up_us / 2
     assert stage.loop.datagram_lag.max_us >= held_up_us
+    assert stage.diary.waits_over == 0  # it begins to wait when it is told
 
 
 def test_time_never_goes_back_for_an_agent(stage: Stage) -> None:
