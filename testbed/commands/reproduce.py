@@ -128,9 +128,10 @@ def reproduce(
         played = _play(sweep, results, carriers, _need(claims, name), done)
         runs = {swept.digest: played.directory.run_of(swept) for swept in sweep.experiments}
         done |= {digest: run for digest, run in runs.items() if run.exists()}
-        _draw(played)
         good = [row for row in played.rows if row["verdict"] == "valid"]
         doubtful[name] = [row for row in played.rows if row["verdict"] != "valid"]
+        _tell_doubtful(doubtful[name], played.directory)
+        _draw(played, good)
         rows[name] = SweepRows(name, good, played.directory.path)
         files[name] = SweepFiles(name, played.directory.path, len(played.rows))
     return [_find_out(claim, rows, doubtful) for claim in claims], files
@@ -151,15 +152,18 @@ def _play(
 ) -> Played:
     directory = SweepDirectory.of(sweep, results)
     rows = play_sweep(sweep, directory, carriers, True, _say, is_needed, done)
-    for row in rows:
-        if row["error"]:
-            _say(f"failed: {row['error']}")
     return Played(sweep, directory, rows)
 
 
-def _draw(played: Played) -> None:
+def _tell_doubtful(rows: Sequence[Row], directory: SweepDirectory) -> None:
+    for row in rows:
+        what = row["error"] or f"{directory.path / row['path']}; remove it to have it done again"
+        _say(f"{row['verdict']}: {what}")
+
+
+def _draw(played: Played, rows: Sequence[Row]) -> None:
     try:
-        draw_figures(played.sweep, played.rows, played.directory)
+        draw_figures(played.sweep, rows, played.directory)
     except ExperimentError as error:  # as where no run has what is to be drawn
         _say(f"not drawn: {error}")
 
