@@ -8,7 +8,10 @@ import pytest
 
 from tests.claim_runs import reproduce_here
 
-SHORT = ("seed=1", "duration_s=12", "workload.events=20")
+SHORT = (
+    "seed=1", "duration_s=6", "routing.first_selection_s=1.0", "routing.settle_s=1.0",
+    "workload.start_s=4.0", "workload.events=20",
+)  # fmt: skip
 
 
 def test_claims_are_reproduced_by_emulation(

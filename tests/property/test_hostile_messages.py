@@ -18,7 +18,7 @@ from agents.route import Hop, Route
 
 RUN, ME = 7, 1
 PEERS = tuple(range(2, 12))
-MESSAGES = 15_000
+MESSAGES = 6_000
 INTEGERS = {"B": (0, 0xFF), "H": (0, 0xFFFF), "I": (0, 2**32 - 1), "Q": (0, 2**64 - 1)} | {
     "q": (-(2**63), 2**63 - 1)
 }
