@@ -1,4 +1,4 @@
-"""The example in docs/writing-a-protocol.md runs as it stands there, in both runtimes."""
+"""The examples in docs/writing-a-protocol.md and docs/probing.md run as they stand there."""
 
 import re
 import socket
@@ -23,7 +23,7 @@ from testbed.emulation.network import EmulatedNetwork
 
 from .conftest import diamond
 
-PAGE = Path(__file__).parents[2] / "docs" / "writing-a-protocol.md"
+DOCS = Path(__file__).parents[2] / "docs"
 END_US = 2_200_000
 
 
@@ -42,12 +42,17 @@ class Notes:
 @pytest.fixture(scope="module")
 def example() -> type[Protocol]:
     """The protocol on the page."""
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert code is not None
-    names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(code[1], str(PAGE), "exec"), names)
-    protocol: type[Protocol] = names["ClockWatch"]
+    protocol: type[Protocol] = run_code("writing-a-protocol.md")["ClockWatch"]
     return protocol
+
+
+def run_code(page: str) -> dict[str, Any]:
+    """Run the Python on a page; returns what it defined."""
+    code = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    assert code
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile("\n".join(code), page, "exec"), names)
+    return names
 
 
 def make_agent(protocol: type[Protocol], me: str, contact: str) -> Agent:
@@ -81,3 +86,11 @@ def test_it_runs_on_real_hosts(example: type[Protocol]) -> None:
     # The two agents start a moment apart, so the first question may find nobody, and is repeated.
     assert set(notes.told) == {"h1", "h2"}
     assert all(4 <= count <= 5 for count in notes.told.values())
+
+
+def test_a_map_is_drawn_from_probes() -> None:
+    found = run_code("probing.md")
+    apart, merged = found["scores"][False], found["scores"][True]
+    assert merged.link_precision > apart.link_precision
+    assert merged.router_recall > 0.9
+    assert found["balanced"].is_reached and not found["balanced"].is_balanced
