@@ -114,7 +114,11 @@ def test_a_time_scale_does_not_show_in_the_records(tmp_path: Path) -> None:
 def test_a_killed_agent_is_missed_and_a_restarted_one_greets_again(
     per_process: int, tmp_path: Path
 ) -> None:
-    faults = (Fault(0.5, "kill-agent", "h2"), Fault(1.5, "restart-agent", "h2"))
+    faults = (
+        Fault(0.5, "kill-agent", "h2"),
+        Fault(1.0, "stop-agent", "h2"),  # who is not there has no goodbye to say
+        Fault(1.5, "restart-agent", "h2"),
+    )
     outcome = perform(
         replace(SMALL, agents_per_process=per_process, duration_s=4.0, faults=faults), tmp_path
     )
