@@ -25,26 +25,36 @@ def differences(first: Metrics, second: Metrics) -> Iterator[str]:
     for name in _COUNTS:
         if first[name] != second[name]:
             yield f"{name}: expected the same in both, found {first[name]} and {second[name]}"
-    sent = [metrics["messages_by_kind"].get("Event") for metrics in (first, second)]
+    sent = [_look_up(metrics, ["messages_by_kind", "Event"]) for metrics in (first, second)]
     if sent[0] != sent[1]:
         yield f"events sent: expected the same in both, found {sent[0]} and {sent[1]}"
-    for name in _PENALTIES:
-        ours, theirs = first["rdp"][name], second["rdp"][name]
-        if abs(theirs / ours - 1) > _TOLERANCE:
-            yield (
-                f"relative delay penalty, {name}: expected {_TOLERANCE:.0%} apart at most, found "
-                f"{ours:.4g} and {theirs:.4g}"
-            )
+    yield from _penalties_apart(first, second)
     for metrics in (first, second):
         for name, check in metrics["checks"].items():
             if not check["ok"]:
                 yield f"check {name}: expected {check['expected']}, found {check['found']}"
 
 
+def _penalties_apart(first: Metrics, second: Metrics) -> Iterator[str]:
+    for name in _PENALTIES:
+        ours, theirs = (_look_up(metrics, ["rdp", name]) for metrics in (first, second))
+        if ours is None or theirs is None:
+            found = f"{_shown(ours)} and {_shown(theirs)}"
+            yield f"relative delay penalty: expected events delivered in both runs, found {found}"
+            return
+        if abs(theirs - ours) > _TOLERANCE * ours:
+            yield (
+                f"relative delay penalty, {name}: expected {_TOLERANCE:.0%} apart at most, found "
+                f"{ours:.4g} and {theirs:.4g}"
+            )
+
+
 def table(runs: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     """What readers want to see of runs side by side, in rows."""
     yield ("links by", *(run["figures"]["links"]["kind"] for run in runs))
     yield ("verdict", *(run["verdict"] for run in runs))
+    missed = (_look_up(run["figures"], ["capture", "dropped"]) for run in runs)
+    yield ("packets not captured", *map(_shown, missed))
     for name, *keys in (
         ("events published", "events", "published"),
         ("deliveries expected", "delivery", "expected"),
@@ -56,17 +66,21 @@ def table(runs: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
         ("link stress, maximum", "link_stress", "max"),
         ("messages of all kinds", "messages", "sent"),
         ("packets on all links", "packets", "total"),
-        ("packets not captured", "packets", "dropped"),
         *((f"relative delay penalty, {name}", "rdp", name) for name in _SHOWN),
         ("the same by the links' delays, mean", "rdp_of_paths", "mean"),
     ):
-        yield (name, *(f"{_look_up(run['metrics'], keys):.5g}" for run in runs))
+        yield (name, *(_shown(_look_up(run["metrics"], keys)) for run in runs))
 
 
-def _look_up(metrics: Any, keys: list[str]) -> Any:
+def _look_up(figures: Any, keys: list[str]) -> Any:
+    """What is found under keys in keys, or None where there is nothing to be counted."""
     for key in keys:
-        metrics = metrics[key]
-    return metrics
+        figures = (figures or {}).get(key)
+    return figures
+
+
+def _shown(value: float | None) -> str:
+    return "none" if value is None else f"{value:.5g}"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def test_cleaning_removes_what_it_made_and_nothing_else(tmp_path: Path) -> None:
 def analysed_run(folder: Path, verdict: str = "valid", **changes: Any) -> str:
     (folder / "analysis").mkdir(parents=True)
     (folder / "analysis" / "metrics.json").write_text(json.dumps(METRICS | changes))
-    figures = {"links": {"kind": folder.name}}
+    figures = {"links": {"kind": folder.name}, "capture": {"dropped": 17}}
     reasons = [] if verdict == "valid" else ["late"]
     document = {"verdict": verdict, "reasons": reasons, "figures": figures}
     (folder / "verdict.json").write_text(json.dumps(document))
@@ -156,6 +156,9 @@ def analysed_run(folder: Path, verdict: str = "valid", **changes: Any) -> str:
         ({"messages_by_kind": {"Event": 212, "Ping": 40}}, 0, "the same counts"),
         ({"checks": {"copies": {"expected": 2, "found": 1, "ok": False}}}, 1, "check copies:"),
         ({"verdict": "degraded"}, 3, "netem: late"),
+        ({"rdp": None}, 1, "expected events delivered in both runs, found 2.76 and none"),
+        ({"rdp": {"count": 0}}, 1, "expected events delivered in both runs, found 2.76 and none"),
+        ({"link_stress": None, "packets": None, "messages_by_kind": None}, 1, "differs: events se"),
     ],
 )
 def test_runs_agree_or_what_differs_is_said(
@@ -168,6 +171,15 @@ def test_runs_agree_or_what_differs_is_said(
     runs = [analysed_run(tmp_path / "delay-line"), analysed_run(tmp_path / "netem", **changes)]
     assert compare(runs) == status
     assert line in capsys.readouterr().out
+
+
+def test_packets_that_links_dropped_are_not_said_to_be_missing_in_the_capture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lossy = {"packets": {"total": 4_066, "dropped": 9}}
+    compare([analysed_run(tmp_path / name, **lossy) for name in ("delay-line", "netem")])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["packets", "not", "captured", "17", "17"] in rows
 
 
 def test_only_analysed_runs_can_be_compared(tmp_path: Path) -> None:
