@@ -135,6 +135,31 @@ def test_cleaning_removes_what_it_made_and_nothing_else(tmp_path: Path) -> None:
     assert vm("--clean", folder=tmp_path / "vm").returncode == 0
 
 
+def test_the_machine_of_another_at_work_is_not_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "vm"
+    (folder / "machine-0123456789abcdef").mkdir(parents=True)
+    done = vm("--clean", folder=folder, before=("flock", str(folder / "lock")))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"scripts/vm: {folder}: expected nobody at work there, found another scripts/vm; wait for "
+        "it or stop it\n"
+    )
+    assert (folder / "machine-0123456789abcdef").exists()
+
+
+def test_results_that_cannot_be_kept_end_it(tmp_path: Path) -> None:
+    ends = 'eval "$(sed -n "/^refuse()/p; /^keep_results()/,/^}/p" "$0")"; keep_results; echo on'
+    done = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail; project=nowhere; {ends}", str(SCRIPT)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "scripts/vm: results/in-vm: expected room for both runs, found none" in done.stderr
+
+
 def analysed_run(folder: Path, verdict: str = "valid", **changes: Any) -> str:
     (folder / "analysis").mkdir(parents=True)
     (folder / "analysis" / "metrics.json").write_text(json.dumps(METRICS | changes))
