@@ -64,6 +64,7 @@ def test_help_says_what_it_does_and_does_nothing(tmp_path: Path) -> None:
     done = vm("--help", folder=tmp_path / "vm")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: sudo scripts/vm [--clean]")
+    assert "sudo env TDO_CPUS=4 scripts/vm" in done.stdout  # sudo drops what comes before it
     assert not (tmp_path / "vm").exists()
 
 
