@@ -105,11 +105,14 @@ class RunFolder:
     def status(self) -> RunStatus:
         """How the run is doing."""
         state = self.read()
+        was_alive = _is_alive(state)  # asked first: what ends later has still said how
         ended = self._read_exit()
         lines = _read_lines(self.log)
         outcome = _find_outcome(lines)
+        is_alive = ended is None and was_alive
         directory = _find_directory(state, outcome, lines)
-        is_alive = ended is None and _is_alive(state)
+        if directory is not None and not is_alive and not directory.exists():
+            directory = None
         phase = _live_phase(directory) if is_alive else _ended_phase(ended, outcome)
         progress = _last_said(lines)
         died = None
