@@ -172,14 +172,17 @@ def digest_of(path: Path, length: int) -> str:
 
 
 def tidy(
-    folder: str, kept_projects: list[str], runs: list[tuple[str, str | None]]
+    folder: str, kept_projects: list[str], runs: list[tuple[str, str | None]], is_busy: bool
 ) -> dict[str, Any]:
-    """Remove what was sent, except projects in use, and these runs, given by id and directory."""
+    """Remove what was sent, except these projects, and these runs, given by id and directory.
+
+    While runs go on, experiments stay.
+    """
     ours = Path(folder)
     kept = {ours / "projects" / Path(project).name for project in kept_projects}
     kept |= {(path / ".venv").resolve().parent for path in kept}
     doomed = [path for path in ours.glob("projects/*") if path not in kept]
-    doomed += [] if kept else list(ours.glob("experiments/*"))
+    doomed += [] if is_busy else list(ours.glob("experiments/*"))
     doomed += list(ours.glob("parcels/*"))
     for run_id, directory in runs:
         doomed.append(ours / "results/.runs" / run_id)

@@ -182,7 +182,8 @@ def fetch_run(far: FarMachine, run: Run, results: Path, say: Say) -> Path:
             f"follow it with `tdo remote status {far.name} {run['id']} --follow`"
         )
     if run["directory"] is None:
-        raise RemoteError(f"{run['id']}: it left nothing to fetch on {far.name}: {run['died']}")
+        why = run["died"] or "its directory is gone"
+        raise RemoteError(f"{run['id']}: it left nothing to fetch on {far.name}: {why}")
     directory = PurePosixPath(run["directory"])
     for name in (run["name"], directory.name, run["id"]):
         if not NAME_PATTERN.fullmatch(name):
@@ -214,29 +215,57 @@ def _mark_fetched(far: FarMachine, run_id: str) -> None:
         return  # the disk is full, or the folder another user's; then it is kept
 
 
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """What is to go and what is to stay; `left` says of the latter why."""
+
+    runs: list[Run]
+    kept_projects: list[str]
+    is_busy: bool
+    left: list[str]
+
+
 def clean_there(far: FarMachine, with_runs: bool) -> tuple[list[str], list[str]]:
     """Remove what we put there; returns what was removed and what was left, and why."""
     project = far.find_project()
-    removed, left = [], []
+    removed: list[str] = []
     if project is not None:
         cleaned = far.run_tdo(project, ["clean"], as_root=True)
         if cleaned.status != 0:
             raise RemoteError(f"{far.name}: {cleaned.last_words.removeprefix('tdo: ')}")
         removed = [line for line in cleaned.output.splitlines() if line.startswith("removed ")]
-    runs = read_status(far)["runs"]
-    live = [run for run in runs if run["phase"] in GOING_ON]
-    done = [run for run in runs if with_runs and run["is_fetched"]]
-    left += [f"run {run['id']} and its project: it goes on" for run in live]
-    left += [
-        f"run {run['id']} in {run['directory']}: "
-        + ("--runs removes it" if run["is_fetched"] else "it was not fetched")
-        for run in runs
-        if run not in live and run not in done
-    ]
+    plan = plan_cleaning(read_status(far)["runs"], str(project), with_runs)
     answer = far.call_as_root(
         "tidy",
         folder=str(far.facts.folder),
-        kept_projects=[run["project"] for run in live],
-        runs=[(run["id"], run["directory"]) for run in done],
+        kept_projects=plan.kept_projects,
+        runs=[(run["id"], run["directory"]) for run in plan.runs],
+        is_busy=plan.is_busy,
     )
-    return [*removed, *(f"removed {path}" for path in answer["removed"])], left
+    return [*removed, *(f"removed {path}" for path in answer["removed"])], plan.left
+
+
+def plan_cleaning(runs: Sequence[Run], project: str, with_runs: bool) -> Cleaning:
+    """What goes of these runs, and which projects; this one stays as long as a run does.
+
+    Without a project there, nobody could list, fetch or remove what is left.
+    """
+    live = [run for run in runs if run["phase"] in GOING_ON]
+    ended = [run for run in runs if run not in live]
+    gone = [run for run in ended if with_runs and _is_dispensable(run)]
+    kept = [run for run in ended if run not in gone]
+    left = [f"run {run['id']} and its project: it goes on" for run in live]
+    left += [_why_left(run) for run in kept]
+    left += [f"project {project}: it lists and fetches the runs that are left"] if kept else []
+    projects = [run["project"] for run in live] + ([project] if kept else [])
+    return Cleaning(gone, projects, bool(live), left)
+
+
+def _is_dispensable(run: Run) -> bool:
+    """Whether a run that has ended was fetched, or left nothing to fetch."""
+    return run["is_fetched"] or run["directory"] is None
+
+
+def _why_left(run: Run) -> str:
+    why = "--runs removes it" if _is_dispensable(run) else "it was not fetched"
+    return f"run {run['id']} in {run['directory'] or 'no directory'}: {why}"

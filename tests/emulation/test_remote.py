@@ -194,7 +194,7 @@ def test_a_run_and_a_fetch_that_are_cut_three_times_bring_the_very_same_director
         _check_small_near_disk(far, outcome, tmp_path / "small")
     assert main(["remote", "clean", *place]) == 0
     assert f"left alone: run {outcome['id']}" in capfd.readouterr().out
-    assert {path.name for path in (tmp_path / "far").iterdir()} == {"results"}
+    assert {path.name for path in (tmp_path / "far").iterdir()} == {"projects", "results"}
     _check_tidying_runs(tmp_path / "far", outcome)
     way.close()
 
@@ -228,9 +228,9 @@ def _check_tidying_runs(folder: Path, run: Run) -> None:
     """When the runs go, too, nothing is left; what lies elsewhere is not touched."""
     outside = folder.with_name("outside")
     outside.mkdir()
-    tidy(str(folder), [], [("none", str(outside))])
+    tidy(str(folder), [], [("none", str(outside))], is_busy=False)
     assert outside.exists() and Path(run["directory"]).exists()
-    tidy(str(folder), [], [(run["id"], run["directory"])])
+    tidy(str(folder), [], [(run["id"], run["directory"])], is_busy=False)
     assert not folder.exists()
 
 
