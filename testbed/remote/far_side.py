@@ -85,6 +85,8 @@ def unpack(folder: str, archive: str, place: str, digest: str) -> dict[str, Any]
 
 def link(project: str, environment: str | None) -> dict[str, Any]:
     """Let a project use a Python environment, or none but what its `scripts/setup` makes."""
+    if environment is not None:
+        environment = str(Path(environment).expanduser().absolute())
     place = Path(project, ".venv")
     linked = str(place.readlink()) if place.is_symlink() else None
     if environment == linked or (linked is None and any(place.glob("installed-*"))):
