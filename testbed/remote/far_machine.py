@@ -165,8 +165,7 @@ class FarMachine:
             )
         if done.status != 0:
             raise self._failure(done.last_words)
-        answer: dict[str, Any] = json.loads(done.output)
-        return answer
+        return last_object(self.name, done)
 
     def _failure(self, words: str) -> RemoteError:
         if "No space left" in words:
@@ -252,6 +251,26 @@ class FarMachine:
         if checked.status != 0:
             raise RemoteError(f"{self.name}: sudo did not take the password: {checked.last_words}")
         return before, given
+
+
+def last_object(name: str, done: Done) -> dict[str, Any]:
+    """The JSON object with which a command of ours ends what it prints.
+
+    What comes before it is not ours: shells may greet.
+    """
+    last_line = done.output.strip().rpartition("\n")[2]
+    try:
+        answer = json.loads(last_line)
+    except ValueError:
+        answer = None
+    if isinstance(answer, dict):
+        return answer
+    if done.status != 0:
+        raise RemoteError(f"{name}: {done.last_words.removeprefix('tdo: ')}")
+    raise RemoteError(
+        f"{name}: expected a JSON object as the last line from there, found "
+        f"{last_line or 'nothing'}; let the shell's start files there print nothing"
+    )
 
 
 def _script_command(action: str, arguments: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """What `tdo remote` does: run there, ask there, fetch from there, clean there."""
 
-import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from testbed.errors import UsageError
 from testbed.experiment import NAME_PATTERN
 from testbed.remote.connection import Connection
 from testbed.remote.errors import RemoteError
-from testbed.remote.far_machine import FarMachine
+from testbed.remote.far_machine import FarMachine, last_object
 from testbed.remote.fetching import fetch_directory
 from testbed.remote.parcels import pack_experiment, pack_project
 from testbed.remote.session import Say, Session
@@ -98,7 +97,7 @@ def _start(far: FarMachine, run_id: str, command: str, needs_root: bool) -> None
 def require_emulation(far: FarMachine, project: PurePosixPath) -> None:
     """Raise with what is missing there, and the command that mends it."""
     done = far.run_tdo(project, ["doctor", "--json"], as_root=True)
-    answer = _last_object(far, done.output, done.last_words)
+    answer = last_object(far.name, done)
     if not answer["can_emulate"]:
         miss = next(f for f in answer["findings"] if f["is_needed"] and not f["is_good"])
         raise RemoteError(
@@ -144,18 +143,7 @@ def find_run(far: FarMachine, wanted: str) -> Run:
 
 def _ask_status(far: FarMachine, project: PurePosixPath, more: Sequence[str]) -> dict[str, Any]:
     done = far.run_tdo(project, ["status", "--json", "--out", str(far.results), *more])
-    return _last_object(far, done.output, done.last_words)
-
-
-def _last_object(far: FarMachine, output: str, last_words: str) -> dict[str, Any]:
-    """The JSON object with which a command of ours ends what it prints."""
-    try:
-        answer = json.loads(output.strip().rpartition("\n")[2])
-    except ValueError:
-        raise RemoteError(f"{far.name}: {last_words.removeprefix('tdo: ')}") from None
-    if not isinstance(answer, dict):
-        raise RemoteError(f"{far.name}: expected an answer of tdo there, found {last_words}")
-    return answer
+    return last_object(far.name, done)
 
 
 def follow_run(far: FarMachine, run_id: str, on_line: Callable[[str], None]) -> Run:

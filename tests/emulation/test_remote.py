@@ -306,6 +306,18 @@ def test_a_far_machine_without_python_is_refused_in_one_line(
     assert "expected python3 there, found none" in capfd.readouterr().err
 
 
+def test_a_shell_there_may_greet_but_has_to_do_what_it_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answers = {'echo hello; eval "$SSH_ORIGINAL_COMMAND"': (0, ""), "echo hello": (1, "hello; let")}
+    for number, (shell, (status, told)) in enumerate(answers.items()):
+        with serving(tmp_path / f"greeting{number}", f"ForceCommand {shell}\n") as server:
+            place = ["--ssh-config", f"{server.folder}/config", "--folder", str(tmp_path / "far")]
+            assert main(["remote", "status", "far", *place]) == status
+        said = capfd.readouterr().err
+        assert told in said and "Traceback" not in said
+
+
 def test_a_full_disk_there_is_told_before_and_while_sending(
     server: SshServer, tmp_path: Path
 ) -> None:
