@@ -232,7 +232,8 @@ class FarMachine:
 
     def _find_sudo(self) -> tuple[str, str]:
         """How sudo is to be called, with the user's password if it wants one."""
-        tried = self.session.persist(lambda connection: connection.run("sudo -n true"))
+        asking = "env LC_ALL=C sudo -n true"  # in the language that we read
+        tried = self.session.persist(lambda connection: connection.run(asking))
         if tried.status == 0:
             return "sudo -n ", ""
         if tried.status == _NOT_FOUND or "password" not in tried.errors:

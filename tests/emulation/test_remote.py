@@ -318,6 +318,23 @@ def test_a_shell_there_may_greet_but_has_to_do_what_it_is_told(
         assert told in said and "Traceback" not in said
 
 
+def test_sudo_is_understood_whatever_language_it_speaks(tmp_path: Path) -> None:
+    sudo = tmp_path / "bin" / "sudo"
+    sudo.parent.mkdir()
+    sudo.write_text(
+        '#!/bin/sh\n[ "$LC_ALL" = C ] && echo "sudo: a password is required" >&2 ||\n'
+        'echo "sudo: Ein Passwort ist notwendig" >&2\nexit 1\n'
+    )
+    sudo.chmod(0o755)
+    setting = f"SetEnv PATH={sudo.parent}:/usr/bin:/bin LC_ALL=de_DE.UTF-8\n"
+    with serving(tmp_path / "ssh", setting) as server:
+        place = Place("far", server.folder / "config", str(tmp_path / "far"))
+        with reach(place, print) as far:
+            far.facts = replace(far.facts, is_root=False)
+            with pytest.raises(RemoteError, match="sudo asks for a password there"):
+                far.become_root()
+
+
 def test_a_full_disk_there_is_told_before_and_while_sending(
     server: SshServer, tmp_path: Path
 ) -> None:
