@@ -76,7 +76,7 @@ def _place(options: argparse.Namespace) -> Any:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from testbed.remote.jobs import Order, fetch_run, follow_run, reach, start_run
+    from testbed.remote.jobs import Order, fetch_run, find_run, follow_run, reach, start_run
 
     changes = dict(parse_change(text) for text in options.changes)
     for key in ("backend", "seed"):
@@ -88,6 +88,8 @@ def _run(options: argparse.Namespace) -> int:
     with reach(place, _say) as far:
         run_id = start_run(far, place, order, _say)
         if options.detach:
+            if options.json:
+                print(json.dumps(find_run(far, run_id)))
             return 0
         try:
             run = follow_run(far, run_id, _print_line)

@@ -242,6 +242,20 @@ def _check_small_near_disk(far: FarMachine, run: Run, folder: Path) -> None:
         fetch_run(far, run, small, print)
 
 
+def test_a_run_that_is_only_started_ends_with_one_json_object(
+    server: SshServer, experiment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = ["far", "--ssh-config", f"{server.folder}/config", "--folder", str(tmp_path / "far")]
+    options = ["--environment", ENVIRONMENT, "--no-report", "--detach", "--json"]
+    capfd.readouterr()
+    assert main(["remote", "run", *place, str(experiment), *options]) == 0
+    started = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert (started["name"], started["backend"]) == ("far-gossip", "simulation")
+    followed = ["far", started["id"], *place[1:], "--follow", "--json"]
+    assert main(["remote", "status", *followed]) == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1])["phase"] == "finished"
+
+
 def test_a_key_that_is_unknown_changed_or_not_ours_is_refused_in_one_line(
     server: SshServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
