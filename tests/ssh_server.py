@@ -49,9 +49,9 @@ class SshServer:
             file.write(f"[127.0.0.1]:{port} {public}")
 
 
-def make_key(path: Path) -> None:
+def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> None:
     """Make a pair of keys."""
-    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)]
+    words = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)]
     subprocess.run(words, check=True)
 
 

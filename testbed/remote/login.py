@@ -12,6 +12,7 @@ import paramiko
 from testbed.remote.connection import CONNECT_S, Connection
 from testbed.remote.errors import RemoteError
 from testbed.remote.host_keys import KeyCheck, changed_key
+from testbed.remote.keys import Keys, is_locked
 from testbed.remote.ssh_settings import Destination
 
 _KEEPALIVE_S = 15
@@ -65,29 +66,20 @@ def _connect(
 ) -> None:
     carrier, address = link
     keys.apply(client, destination, address)
-    by_keys = password is None
+    typed = {"password": password, "allow_agent": False, "look_for_keys": False}
     try:
         client.connect(
             hostname=destination.key_alias or destination.host,
             port=_SSH_PORT if destination.key_alias else destination.port,
             username=destination.user,
-            password=password,
             sock=carrier,
-            key_filename=[str(path) for path in destination.identity_files if by_keys],
-            allow_agent=by_keys and not destination.identities_only,
-            look_for_keys=False,  # the configuration has named them
             timeout=CONNECT_S,
             banner_timeout=CONNECT_S,
             auth_timeout=CONNECT_S,
+            **({"auth_strategy": Keys(destination)} if password is None else typed),
         )
     except paramiko.BadHostKeyException as error:
         raise changed_key(destination, error.key) from error
-    except paramiko.AuthenticationException:
-        raise
-    except paramiko.SSHException as error:
-        if "No authentication methods" not in str(error):
-            raise
-        raise paramiko.AuthenticationException("there is no key to try") from error
 
 
 def _ask_for_password(
@@ -99,8 +91,7 @@ def _ask_for_password(
     client.close()
     if name in secrets.known:
         raise RemoteError(f"{who}, found: the password is wrong") from error
-    locked = "; a key is locked: unlock it with ssh-add"
-    hint = locked if isinstance(error, paramiko.PasswordRequiredException) else ""
+    hint = "; a key is locked: unlock it with ssh-add" if is_locked(error) else ""
     ways = ", ".join(taken) or "nothing more"
     if not _TYPED & set(taken) or secrets.ask(name) is None:
         raise RemoteError(

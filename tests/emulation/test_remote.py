@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -33,7 +34,7 @@ from testbed.remote.jobs import (
 from testbed.remote.parcels import pack, pack_project
 from testbed.remote.session import Session
 from testbed.remote.ssh_settings import find_destination
-from tests.ssh_server import SSHD, FrailWay, SshServer, serving
+from tests.ssh_server import SSHD, FrailWay, SshServer, make_key, serving
 
 pytestmark = pytest.mark.skipif(SSHD is None, reason="needs sshd: scripts/test installs it")
 ENVIRONMENT = str(Path(sys.prefix))
@@ -278,6 +279,61 @@ def test_a_key_that_is_unknown_changed_or_not_ours_is_refused_in_one_line(
         said = capfd.readouterr().err.strip()
         assert "\n" not in said
         assert all(text in said for text in texts), said
+
+
+@pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
+def test_a_key_of_any_kind_is_taken_or_refused_in_one_line(
+    kind: str, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    make_key(server.folder / f"friend_{kind}", kind)
+    config = server.write_config(f"{kind}_config", key=f"friend_{kind}")
+    status = ["remote", "status", "far", "--ssh-config", str(config), "--folder", str(tmp_path)]
+    assert main(status) == 1
+    said = capfd.readouterr().err.strip()
+    assert "no key was accepted (the server takes publickey" in said and "\n" not in said
+    with (server.folder / "authorized_keys").open("a") as file:
+        file.write((server.folder / f"friend_{kind}.pub").read_text())
+    assert main(status) == 0
+
+
+@pytest.fixture
+def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An agent of the test's own, with no keys."""
+    with tempfile.TemporaryDirectory(prefix="tdo-agent-") as folder:
+        socket = Path(folder, "socket")
+        words = ["ssh-agent", "-D", "-a", str(socket)]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL) as it:
+            while not socket.exists():
+                assert it.poll() is None
+                time.sleep(0.01)
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+            yield
+            it.terminate()
+
+
+@pytest.mark.usefixtures("agent")
+def test_a_locked_key_is_used_from_the_agent_and_no_other_under_identities_only(
+    server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    key, ask = server.folder / "locked", tmp_path / "ask"
+    make_key(key, passphrase="secret")
+    with (server.folder / "authorized_keys").open("a") as file:
+        file.write((server.folder / "locked.pub").read_text())
+    config = server.write_config("locked_config", key="locked")
+    status = ["remote", "status", "far", "--ssh-config", str(config), "--folder", str(tmp_path)]
+    subprocess.run(["ssh-add", "-q", server.folder / "client"], check=True)
+    assert main(status) == 1
+    assert "a key is locked: unlock it with ssh-add" in capfd.readouterr().err
+    config.write_text(config.read_text().replace("IdentitiesOnly yes", "IdentitiesOnly no"))
+    assert main(status) == 0
+
+    subprocess.run(["ssh-add", "-q", "-D"], check=True)
+    ask.write_text("#!/bin/sh\necho secret\n")
+    ask.chmod(0o755)
+    typed = {**os.environ, "SSH_ASKPASS": str(ask), "SSH_ASKPASS_REQUIRE": "force"}
+    subprocess.run(["ssh-add", "-q", key], env=typed, check=True)
+    config.write_text(config.read_text().replace("IdentitiesOnly no", "IdentitiesOnly yes"))
+    assert main(status) == 0
 
 
 def test_vagrants_configuration_is_heeded_on_loopback_and_nowhere_else(server: SshServer) -> None:
