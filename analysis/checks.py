@@ -107,16 +107,16 @@ def delays_agree(delays: DataFrame, agents_us: float) -> DataFrame:
     """Deliveries took the same time by agents' records as by their packets, within 1 %.
 
     `delays` are the deliveries of `metrics.packet_delays`. As the machine can be held up at any
-    time, half of them have to agree. So have the first packets to leave within `agents_us` of the
-    send time that they carry, which is what agents take; and none can have left before it. None
-    can have taken less than its packet did to enter the last mile.
+    time, half of them have to agree. Their first packets have to leave soon after the send time
+    that they carry: within that 1 % and `agents_us`, which agents take. None can have left before
+    it, or taken less than its packet did to enter the last mile.
     """
     known = delays.where("packets_us IS NOT NULL").withColumn(
         "difference_us", F.col("delay_us") - F.col("packets_us")
     )
     part_us = F.col("packets_us") * _TOLERANCE
     is_same = F.abs("difference_us") <= part_us + _ROUNDING_US
-    agrees = F.count_if(is_same & (F.col("held_us") <= agents_us + _ROUNDING_US))
+    agrees = F.count_if(is_same & (F.col("held_us") <= part_us + agents_us))
     is_early = F.col("delay_us") < F.col("entered_us") - part_us - _ROUNDING_US
     is_impossible = is_early | (F.col("held_us") < -_ROUNDING_US)
     found = known.agg(
