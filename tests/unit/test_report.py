@@ -161,6 +161,19 @@ def test_many_kinds_of_traffic_share_the_colours(run: Path) -> None:
     assert few == full
 
 
+def test_records_are_in_the_time_of_the_run_however_stretched(tmp_path: Path) -> None:
+    recorder = random_overlay(underlay(), 1)
+    recorder.record("h1", "event_published", 3_200_000, event_id=1)
+    recorder.record("h2", "delivered", 4_100_000, event_id=1)
+    run = recorder.write(tmp_path / "run")
+    write_documents(run, experiment(time_scale=4.0))
+    write_report(run)
+    events = data_of(run)["timeline"]["events"]
+    assert {series["label"]: series["counts"] for series in events} == {
+        "events published": [0, 0, 0, 1, 0], "deliveries": [0, 0, 0, 0, 1],
+    }  # fmt: skip
+
+
 def test_without_events_packets_colour_the_links(tmp_path: Path) -> None:
     run = random_overlay(underlay(), 1).write(tmp_path / "run")
     rows = [
