@@ -190,8 +190,9 @@ def _run_time(raw: DataFrame, clock: Mapping[str, int] | None, run: RunFiles) ->
     """Times of captures as microseconds of the run.
 
     The clock of captures may have been set while the run went on, so what it is ahead is taken
-    as growing evenly from the begin to the end. Of a run that died nobody wrote the clocks down;
-    there the stamps of senders tell: a packet is captured soon after it was stamped.
+    as growing evenly from the begin to the end; where that end is not known, as not growing. Of a
+    run that died early nobody wrote the clocks down; there the stamps of senders tell: a packet is
+    captured soon after it was stamped.
     """
     scale = 1_000.0 * run.time_scale
     if clock is None:
@@ -204,9 +205,9 @@ def _run_time(raw: DataFrame, clock: Mapping[str, int] | None, run: RunFiles) ->
         return F.floor((F.col("time_ns") - F.lit(begin)) / scale)
     first_ns = clock["realtime_offset_ns"]
     drift_ns = clock.get("realtime_offset_end_ns", first_ns) - first_ns
-    length_ns = max(1.0, (run.duration_us or 0) * scale)
+    drift = drift_ns / (run.duration_us * scale) if run.duration_us else 0.0
     since_ns = F.col("time_ns") - F.lit(clock["origin_ns"] + first_ns)
-    return F.floor((since_ns - since_ns * F.lit(drift_ns / length_ns)) / scale)
+    return F.floor((since_ns - since_ns * F.lit(drift)) / scale)
 
 
 def _protocol_name(protocol: Column) -> Column:

@@ -1,6 +1,7 @@
 """What tables are made of: contents, packets, messages, the ways of events, and checks on them."""
 
 import json
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,8 +12,10 @@ from pyspark.sql import functions as F
 
 from agents.subscription import Point, Subscription
 from analysis import checks, event_tables, metrics, packet_tables
+from analysis.captures import PACKETS_SCHEMA
 from analysis.content import box_bits, is_match, point_bits
 from analysis.errors import AnalysisError
+from analysis.run_files import RunFiles
 from analysis.table_schemas import conform
 from tests.literal_frames import literal, row_of, rows_of
 from topologies.underlay import Channel, Host, Link, Router, Underlay
@@ -96,6 +99,22 @@ def test_a_message_is_one_row_however_often_it_was_sent(spark: SparkSession) -> 
     busy = loads["r1", "r2"]
     assert (busy["packets"], busy["dropped"], busy["max_stress"], busy["events"]) == (2, 1, 2, 1)
     assert (loads["h1", "r1"]["probe_packets"], loads["r1", "h1"]["icmp_packets"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("name", "time_us"), [("run", 2_000_000), ("run.partial", 2_000_500)])
+def test_clocks_drift_evenly_through_a_run_whose_end_is_known(
+    name: str, time_us: int, spark: SparkSession
+) -> None:
+    """Stretched twofold, 10 s long, with a clock that was put forward by 5 ms in all."""
+    clock = {"origin_ns": 1_000, "realtime_offset_ns": 7, "realtime_offset_end_ns": 5_000_007}
+    experiment = {"backend": "emulation", "duration_s": 10.0, "time_scale": 2.0}
+    run = RunFiles(Path(name), LINE, experiment, {"clock": clock})
+    packet = {"ip_version": 4, "time_ns": 1_007 + 4_001_000_000}
+    captured = spark.createDataFrame(pa.Table.from_pylist([packet], PACKETS_SCHEMA))
+    crossings = packet_tables.captured_crossings(
+        captured, packet_tables.channels(spark, LINE), run
+    )
+    assert row_of(crossings)["time_us"] == pytest.approx(time_us, abs=1)
 
 
 def test_the_way_of_an_event_is_that_of_its_sender_and_one_link_more(spark: SparkSession) -> None:
