@@ -1,6 +1,7 @@
 """An emulated run, analysed: its captures tell the same as its agents' records."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -11,17 +12,29 @@ from pyspark.sql import SparkSession
 from analysis.analyze import analyze_captures, analyze_run
 from tests.content_runs import KINDS, run_small
 from tests.literal_frames import rows_of
+from tests.tshark import assert_same
 
 pytestmark = pytest.mark.slow
 
 
-def test_packets_and_records_agree(tmp_path: Path, spark: SparkSession) -> None:
-    """Counts exactly; times decide nothing, as the machine may be busy."""
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workload = {
         "kind": "content-zipf", "subscriptions": 2, "events": 20, "rate_per_s": 10.0,
         "match": 0.3, "start_s": 10.0,
     }  # fmt: skip
-    run = run_small(tmp_path, backend="emulation", workload=workload, duration_s=15.0)
+    results = tmp_path_factory.mktemp("results")
+    return run_small(results, backend="emulation", workload=workload, duration_s=15.0)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: run scripts/setup")
+def test_tshark_reads_the_same_in_captures_of_a_run(run: Path) -> None:
+    for capture in sorted((run / "captures").iterdir()):
+        assert_same(capture)
+
+
+def test_packets_and_records_agree(run: Path, tmp_path: Path, spark: SparkSession) -> None:
+    """Counts exactly; times decide nothing, as the machine may be busy."""
     found = analyze_run(spark, run, KINDS)
     assert len(found["checks"]) == 7
     assert {name for name, check in found["checks"].items() if not check["ok"]} == set()
@@ -51,8 +64,7 @@ def test_packets_and_records_agree(tmp_path: Path, spark: SparkSession) -> None:
     assert bare["packets"]["ours"] == found["packets"]["ours"]
     assert bare["capture_errors"] == {}
 
-    dead = run.with_name("dead.partial")
-    run.rename(dead)
+    dead = shutil.copytree(run, tmp_path / "dead.partial")
     (dead / "verdict.json").unlink()  # which has the clocks and the run's id
     partial = analyze_run(spark, dead, KINDS)
     assert "senders' stamps" in partial["notes"]["analysis"]

@@ -111,9 +111,7 @@ def test_clocks_drift_evenly_through_a_run_whose_end_is_known(
     run = RunFiles(Path(name), LINE, experiment, {"clock": clock})
     packet = {"ip_version": 4, "time_ns": 1_007 + 4_001_000_000}
     captured = spark.createDataFrame(pa.Table.from_pylist([packet], PACKETS_SCHEMA))
-    crossings = packet_tables.captured_crossings(
-        captured, packet_tables.channels(spark, LINE), run
-    )
+    crossings = packet_tables.captured_crossings(captured, packet_tables.channels(spark, LINE), run)
     assert row_of(crossings)["time_us"] == pytest.approx(time_us, abs=1)
 
 
