@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import reduce
 from pathlib import Path
@@ -18,6 +18,7 @@ from analysis.agent_records import AgentRecord, read_agent_records
 from analysis.captures.finding import find_captures
 from analysis.captures.parquet import ERRORS, PACKETS, write_packets
 from analysis.errors import AnalysisError
+from analysis.event_tables import SETTLE_US
 from analysis.metrics_file import merge_metrics
 from analysis.overlay_metrics import measure_run
 from analysis.overlay_tables import route_links
@@ -25,6 +26,7 @@ from analysis.recovery import is_failure, moments, recovery, recovery_document, 
 from analysis.run_files import RunFiles, open_run
 from analysis.spark import little_work
 from analysis.tables import Tables, build_tables, fingerprint, read_manifest, write_manifest
+from topologies.underlay import Underlay
 
 Metrics = dict[str, Any]
 Rows = dict[str, list[dict[str, Any]]]
@@ -108,8 +110,9 @@ def measure_tables(
     """All metrics of event routing with their checks, and notes on what is null."""
     notes = {_SUBJECT: "; ".join(tables.notes.values())} if tables.notes else {}
     has_packets = "packets" not in tables.notes or bool(tables["packets"].take(1))
-    counted = _agents_counted(run)
-    rows = gather(_summaries(spark, run, tables, counted, has_packets))
+    lasting = _lasting_agents(run)
+    counted = {host: record.values for host, record in lasting.items()}
+    rows = gather(_summaries(spark, run, tables, lasting, has_packets))
     found = _read_metrics(rows, counted) if has_packets else _without_packets(rows, counted)
     if not has_packets:
         why = tables.notes.get("packets", _NO_PACKETS)
@@ -149,7 +152,7 @@ def _summaries(
     spark: SparkSession,
     run: RunFiles,
     tables: Tables,
-    counted: Mapping[str, Mapping[str, int]],
+    lasting: Mapping[str, AgentRecord],
     has_packets: bool,
 ) -> dict[str, DataFrame]:
     t = tables
@@ -181,10 +184,14 @@ def _summaries(
             t["messages"], t["link_loads"]
         ),
     }
-    if counted:
-        frames |= _count_checks(spark, t, counted, bool(run.kinds))
+    if lasting:
+        frames |= _count_checks(spark, t, lasting, bool(run.kinds))
     if not run.has_changing_network:
         frames |= _route_checks(spark, run, t) | _delays(run, t)
+    if lasting and not run.has_changing_network:
+        frames["check arrivals_received"] = checks.arrivals_received(
+            t["messages"], t["receptions"], t["events"], _taking_hosts(spark, run, lasting)
+        )
     return frames
 
 
@@ -210,11 +217,11 @@ def _route_checks(spark: SparkSession, run: RunFiles, t: Tables) -> dict[str, Da
 
 
 def _count_checks(
-    spark: SparkSession, t: Tables, counted: Mapping[str, Mapping[str, int]], are_named: bool
+    spark: SparkSession, t: Tables, lasting: Mapping[str, AgentRecord], are_named: bool
 ) -> dict[str, DataFrame]:
     copies = [
-        {"sender": host, "copies_counted": _transmissions(figures)}
-        for host, figures in counted.items()
+        {"sender": host, "copies_counted": _transmissions(record.values)}
+        for host, record in lasting.items()
     ]
     frame = spark.createDataFrame(pa.Table.from_pylist(copies))
     found = {"check copies_sent": checks.copies_sent(t["messages"], frame)}
@@ -223,10 +230,10 @@ def _count_checks(
             "sender": host,
             "kind_name": name.removeprefix("sent_"),
             "sent": count,
-            "unsent": figures.get("unsent", 0),
+            "unsent": record.values.get("unsent", 0),
         }
-        for host, figures in counted.items()
-        for name, count in figures.items()
+        for host, record in lasting.items()
+        for name, count in record.values.items()
         if name.startswith("sent_")
     ]
     if by_kind and are_named:
@@ -243,8 +250,33 @@ def _unsteady(spark: SparkSession, run: RunFiles, t: Tables) -> DataFrame:
     )
 
 
-def _agents_counted(run: RunFiles) -> dict[str, Mapping[str, int]]:
-    """What agents counted that lived once and to the end, by host."""
+def _taking_hosts(
+    spark: SparkSession, run: RunFiles, lasting: Mapping[str, AgentRecord]
+) -> DataFrame:
+    """Hosts, and until when their agents took what came: not in the last moments of the run."""
+    # Of a captured packet nobody knows whether it came out of the link that it entered.
+    lossy = set(_lossy_ends(run.underlay)) if run.is_emulated else set()
+    lossy |= {host for host, record in lasting.items() if record.values.get("too_old")}
+    lags = [one["lag"]["max_us"] for one in run.figures.get("processes", ())]
+    before_us = max([SETTLE_US, *lags])
+    rows = [
+        {"host": host, "until_us": None if host in lossy else record.time_us - before_us}
+        for host, record in lasting.items()
+    ]
+    schema = pa.schema({"host": pa.string(), "until_us": pa.int64()})
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema))
+
+
+def _lossy_ends(underlay: Underlay) -> Iterator[str]:
+    """The ends of channels that lose packets, by chance or for want of room."""
+    for link in underlay.links:
+        for end, channel in ((link.b, link.ab), (link.a, link.ba)):
+            if channel.loss_percent or channel.rate_mbit is not None:
+                yield end
+
+
+def _lasting_agents(run: RunFiles) -> dict[str, AgentRecord]:
+    """How agents ended that lived once and to the end, with what they counted, by host."""
     try:
         records = read_agent_records(run.path, ("agent_started", "agent_ended", "agent_left"))
     except AnalysisError:
@@ -252,11 +284,7 @@ def _agents_counted(run: RunFiles) -> dict[str, Mapping[str, int]]:
     lives = Counter(row.host for row in records.rows if row.what == "agent_started")
     ended: dict[str, AgentRecord] = {r.host: r for r in records.rows if r.what == "agent_ended"}
     gone = {host for _, host in run.ends} | {r.host for r in records.rows if r.what == "agent_left"}
-    return {
-        host: record.values
-        for host, record in ended.items()
-        if lives[host] <= 1 and host not in gone
-    }
+    return {host: record for host, record in ended.items() if lives[host] <= 1 and host not in gone}
 
 
 def _transmissions(figures: Mapping[str, int]) -> int:

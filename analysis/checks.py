@@ -42,6 +42,36 @@ def receptions_on_links(
     )
 
 
+def arrivals_received(
+    messages: DataFrame, receptions: DataFrame, events: DataFrame, lasting: DataFrame
+) -> DataFrame:
+    """Every event that came to a host by its packets is one that the agent there received.
+
+    `lasting` are the hosts whose agents lived through the run (`host`), and until when what comes
+    there is sure to be taken (`until_us`, null if packets can get lost behind where they are
+    seen). Others' messages do not count: nobody repeats what a dead agent sent. To its publisher
+    an event is nothing new.
+    """
+    key = ["event_id", "host"]
+    senders = lasting.select(F.col("host").alias("sender"))
+    came = (
+        messages.where("event_id IS NOT NULL")
+        .withColumnRenamed("receiver", "host")
+        .join(F.broadcast(senders), "sender")
+        .join(F.broadcast(lasting), "host")
+        .where("arrived_us < until_us")
+        .select(*key)
+        .distinct()
+    )
+    own = events.select("event_id", F.col("publisher").alias("host"))
+    hit = receptions.select(*key).withColumn("is_received", F.lit(True))
+    return (
+        came.join(own, key, "left_anti")
+        .join(hit, key, "left")
+        .agg(F.count("*").alias("expected"), F.count("is_received").alias("found"))
+    )
+
+
 def packets_of_messages(messages: DataFrame, link_loads: DataFrame) -> DataFrame:
     """Every packet of ours belongs to a message that left its sender by the sender's last mile."""
     ours = link_loads.agg(F.sum("message_packets").alias("expected"))

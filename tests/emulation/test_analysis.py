@@ -36,7 +36,7 @@ def test_tshark_reads_the_same_in_captures_of_a_run(run: Path) -> None:
 def test_packets_and_records_agree(run: Path, tmp_path: Path, spark: SparkSession) -> None:
     """Counts exactly; times decide nothing, as the machine may be busy."""
     found = analyze_run(spark, run, KINDS)
-    assert len(found["checks"]) == 7
+    assert len(found["checks"]) == 8
     assert {name for name, check in found["checks"].items() if not check["ok"]} == set()
     figures = json.loads((run / "verdict.json").read_text())["figures"]
     assert found["packets"]["total"] == figures["capture"]["packets"]

@@ -25,8 +25,8 @@ from tests.overlay_runs import Recorder
 from topologies.underlay import Host, Link, Router, Underlay
 
 CHECKS = {
-    "copies_sent", "delays_agree", "deliveries_have_packets", "matches_agree",
-    "packets_belong_to_messages", "routes_whole", "sent_by_kind",
+    "arrivals_received", "copies_sent", "delays_agree", "deliveries_have_packets",
+    "matches_agree", "packets_belong_to_messages", "routes_whole", "sent_by_kind",
 }  # fmt: skip
 
 
@@ -156,6 +156,25 @@ def test_a_time_that_was_tampered_with_is_noticed(
     assert {name for name, check in found["checks"].items() if not check["ok"]} == {"delays_agree"}
     assert found["checks"]["delays_agree"]["differing"] == 1
     assert found["notes"]["checks"].startswith("delays_agree: expected ")
+
+
+def test_an_event_received_in_vain_cannot_be_hidden(
+    run: Path, metrics: dict[str, Any], tmp_path: Path, spark: SparkSession
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
+    file = copy / "agents" / "records.parquet"
+    table = pq.read_table(file)
+    hidden = next(
+        index
+        for index, (_, host, what, values) in enumerate(records_of(run))
+        if what == "event_received" and not values["is_match"] and host not in ("h2", "h4")
+    )
+    pq.write_table(pa.concat_tables([table[:hidden], table[hidden + 1 :]]), file)
+    found = analyze_run(spark, copy, KINDS)
+    assert found["false_positives"] < metrics["false_positives"]
+    broken = {name: check for name, check in found["checks"].items() if not check["ok"]}
+    whole = metrics["checks"]["arrivals_received"]["found"]
+    assert broken == {"arrivals_received": {"ok": False, "expected": whole, "found": whole - 1}}
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])

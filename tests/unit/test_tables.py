@@ -243,6 +243,34 @@ def test_a_reception_without_a_packet_on_a_link_is_noticed(spark: SparkSession) 
         assert check == {"ok": found == 3, "expected": 3, "found": found}
 
 
+def test_an_arrival_that_no_agent_recorded_is_noticed(spark: SparkSession) -> None:
+    def came(event_id: int, receiver: str, **changes: Any) -> dict[str, Any]:
+        way = {"sender": "h1", "receiver": receiver, "arrived_us": 50}
+        return {"event_id": event_id, **way} | changes
+
+    messages = [
+        came(1, "h2"), came(1, "h2", sender="h3", arrived_us=60), came(1, "h3"),
+        came(1, "h1", sender="h2"),  # its publisher
+        came(2, "h2", arrived_us=None), came(3, "h2", arrived_us=100), came(4, "gone"),
+        came(5, "h2", sender="gone"), came(6, "lossy"), came(None, "h2"),
+    ]  # fmt: skip
+    receptions = [{"event_id": 1, "host": host} for host in ("h2", "h3", "gone")]
+    until = {"h1": 100, "h2": 100, "h3": 100, "lossy": None}
+    lasting = spark.createDataFrame(list(until.items()), "host string, until_us long")
+
+    def check(received: list[Any]) -> dict[str, Any]:
+        frames = {
+            "messages": messages,
+            "receptions": received,
+            "events": [{"event_id": 1, "publisher": "h1"}],
+        }
+        tables = (literal(spark, name, *rows) for name, rows in frames.items())
+        return checks.judge_check(row_of(checks.arrivals_received(*tables, lasting)))
+
+    assert check(receptions) == {"ok": True, "expected": 2, "found": 2}
+    assert check(receptions[1:]) == {"ok": False, "expected": 2, "found": 1}
+
+
 def test_delays_are_compared_by_records_and_by_packets(spark: SparkSession) -> None:
     """Events 1 to 4 go from h1 over h2 to h3; each hop takes 1 ms, agents 10 us at either end."""
     deliveries = [
