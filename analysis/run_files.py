@@ -93,8 +93,8 @@ class RunFiles:
 
     @property
     def sources(self) -> list[Path]:
-        """All files that tables are made from."""
-        names = ("run.json", "verdict.json", "underlay.json")
+        """All files that tables are made from, and from the figures in `verdict.json`."""
+        names = ("run.json", "underlay.json")
         agents = self.path / "agents"
         records = agents / "records.parquet"
         logs = [records] if records.exists() else sorted(agents.glob("*.jsonl"))

@@ -6,10 +6,11 @@ from, so that it is used again as long as that has not changed.
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def build_tables(
 ) -> Tables:
     """The tables of a run, from its `analysis/tables` if they are there and of these files."""
     folder = run.path / "analysis" / "tables"
-    made_from = fingerprint(run.sources)
+    made_from = [*fingerprint(run.sources), _fingerprint_of(run.figures)]
     known = None if again else read_manifest(folder, made_from)
     if known is not None:
         say("tables are there already")
@@ -69,6 +70,12 @@ def fingerprint(sources: Sequence[Path]) -> list[list[Any]]:
     """Which files, how large and how old."""
     files = [(path, path.stat()) for path in sources]
     return [[str(path.name), about.st_size, about.st_mtime_ns] for path, about in files]
+
+
+def _fingerprint_of(figures: Mapping[str, Any]) -> list[Any]:
+    """Of the figures in `verdict.json`, which is written again when a run is judged."""
+    text = json.dumps(figures, sort_keys=True)
+    return ["figures", len(text), sha256(text.encode()).hexdigest()]
 
 
 def write_manifest(folder: Path, made_from: list[list[Any]], notes: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +12,10 @@ from testbed.detached.state import RECORDING
 from testbed.emulation.run import emulate, judge
 from testbed.experiment import Experiment
 from testbed.faults import plan_faults
-from testbed.run_directory import Origin, RunDirectory, point_latest, write_json
+from testbed.run_directory import Origin, RunDirectory, point_latest
 from testbed.simulation.run import simulate
 from testbed.stage import cast, make_underlay, plan_churn
 from topologies.underlay import Underlay
-
-_MOST_LATE_DELIVERIES = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,41 +100,6 @@ def _run_in(
     finally:
         hand_over([directory.path])
     return Outcome(path, verdict, tuple(reasons), figures, records)
-
-
-def judge_metrics(outcome: Outcome, metrics: Mapping[str, Any]) -> Outcome:
-    """The outcome of a run in the light of what its packets and records say together."""
-    broken = [
-        f"packets and records disagree on {name}: expected {check['expected']}, found "
-        f"{check['found']}; trust no figure of this run"
-        for name, check in metrics.get("checks", {}).items()
-        if not check["ok"]
-    ]
-    reasons = [*broken, *_find_late_deliveries(metrics)]
-    if not reasons:
-        return outcome
-    verdict = "invalid" if broken else "degraded"
-    judged = replace(outcome, verdict=verdict, reasons=(*outcome.reasons, *reasons))
-    document = {"verdict": judged.verdict, "reasons": judged.reasons, "figures": judged.figures}
-    write_json(outcome.path / "verdict.json", document)
-    return judged
-
-
-def _find_late_deliveries(metrics: Mapping[str, Any]) -> list[str]:
-    """Whether half of the deliveries took much longer than the links on their way do.
-
-    After faults they do, until all is repaired.
-    """
-    measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
-    if not measured or not intended or metrics.get("recovery"):
-        return []
-    ratio = measured["p50"] / intended["p50"]
-    if ratio <= _MOST_LATE_DELIVERIES:
-        return []
-    return [
-        f"deliveries took {ratio:.2f} times the delays of their paths (median), expected at most "
-        f"{_MOST_LATE_DELIVERIES}; use a larger time_scale or a less busy machine"
-    ]
 
 
 @contextmanager

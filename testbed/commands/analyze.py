@@ -12,10 +12,14 @@ from agents.codec import kind_names
 from agents.kinds import LAYERS, find_protocol
 from testbed.errors import UsageError
 from testbed.run import hand_over
+from testbed.verdict import Verdict, judge_metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Metrics = Mapping[str, Any]
+
+_NOT_VALID = 3
 _SHOWN = {
     "packets.total": "packets on all links",
     "messages.copies": "messages sent",
@@ -64,16 +68,19 @@ def _run(options: argparse.Namespace) -> int:
     if not runs:
         _check_captures(options.runs)
     is_brief = bool(runs) and all(open_run(run).is_small for run in runs)
+    found: dict[str, Metrics] = {}
+    verdicts: list[Verdict | None] = []
     with _session(options.master, is_brief) as spark:
-        found = (
-            {str(run): _analyze(spark, run, options.again) for run in runs}
-            if runs
-            else {str(options.runs[0]): _analyze_captures(spark, options)}
-        )
+        for run in runs:
+            found[str(run)], verdict = _analyze(spark, run, options.again)
+            verdicts.append(verdict)
+            _print_verdict(verdict)
+        if not runs:
+            found[str(options.runs[0])] = _analyze_captures(spark, options)
     if options.json:
         whole = next(iter(found.values())) if len(found) == 1 else {"runs": found}
         print(json.dumps(whole, sort_keys=True))
-    return 0
+    return _NOT_VALID if any(one and one.verdict == "invalid" for one in verdicts) else 0
 
 
 def _check_captures(places: Sequence[Path]) -> None:
@@ -87,8 +94,8 @@ def _check_captures(places: Sequence[Path]) -> None:
         raise UsageError(f"{error}; or give a run directory") from error
 
 
-def analyze_fresh(run: Path) -> Mapping[str, Any]:
-    """The metrics of a run that has just ended."""
+def analyze_fresh(run: Path) -> tuple[Metrics, Verdict | None]:
+    """The metrics of a run that has just ended, and the verdict with them in view."""
     from analysis.run_files import open_run
 
     with _session("local[*]", open_run(run).is_small) as spark:
@@ -121,18 +128,26 @@ def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
             yield spark
 
 
-def _analyze(spark: "SparkSession", run: Path, again: bool) -> Mapping[str, Any]:
+def _analyze(spark: "SparkSession", run: Path, again: bool) -> tuple[Metrics, Verdict | None]:
     from analysis.analyze import analyze_run
 
     print(f"{run}:", flush=True)
     start = time.perf_counter()
     metrics = analyze_run(spark, run, message_kinds(), again, _say)
+    verdict = judge_metrics(run, metrics)
     hand_over([run / "analysis"])
     _print_summary(metrics, time.perf_counter() - start)
-    return metrics
+    return metrics, verdict
 
 
-def _analyze_captures(spark: "SparkSession", options: argparse.Namespace) -> Mapping[str, Any]:
+def _print_verdict(verdict: Verdict | None) -> None:
+    if verdict is not None:
+        print(f"  verdict: {verdict.verdict}")
+        for reason in verdict.reasons:
+            print(f"    {reason}")
+
+
+def _analyze_captures(spark: "SparkSession", options: argparse.Namespace) -> Metrics:
     from analysis.analyze import analyze_captures
 
     first: Path = options.runs[0]

@@ -3,7 +3,7 @@
 import argparse
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from testbed.commands.report import report_run
 from testbed.commands.sweep import add_arguments, run_sweep
 from testbed.detached.launch import is_detached
 from testbed.experiment import BACKENDS, Experiment, parse_change
-from testbed.run import Outcome, judge_metrics, run_experiment
+from testbed.run import Outcome, run_experiment
 from testbed.run_directory import load_run_experiment
 from testbed.sweep import load_sweep
 from topologies.underlay import Underlay
@@ -78,8 +78,9 @@ def _perform(
     outcome = run_experiment(experiment, text, options.out, _say, underlay)
     metrics: Mapping[str, Any] = {}
     if not options.no_report:
-        metrics = analyze_fresh(outcome.path)
-        outcome = judge_metrics(outcome, metrics)
+        metrics, judged = analyze_fresh(outcome.path)
+        if judged is not None:
+            outcome = replace(outcome, verdict=judged.verdict, reasons=judged.reasons)
         print(f"report: {report_run(outcome.path)}")
     _print_verdict(outcome)
     if options.json:

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from contextlib import nullcontext
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from analysis.routing_metrics import measure_run
 from analysis.run_files import open_run
 from analysis.table_schemas import SCHEMAS
 from analysis.tables import Tables, build_tables
+from testbed.cli import main
+from testbed.commands import analyze
 from testbed.delivery import account
 from tests.content_runs import KINDS, comparable, run_small
 from tests.literal_frames import rows_of
@@ -159,8 +162,14 @@ def test_a_time_that_was_tampered_with_is_noticed(
 
 
 def test_an_event_received_in_vain_cannot_be_hidden(
-    run: Path, metrics: dict[str, Any], tmp_path: Path, spark: SparkSession
+    run: Path,
+    metrics: dict[str, Any],
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The command says so, in the verdict and by its status, and need not make tables again."""
     copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
     file = copy / "agents" / "records.parquet"
     table = pq.read_table(file)
@@ -170,11 +179,19 @@ def test_an_event_received_in_vain_cannot_be_hidden(
         if what == "event_received" and not values["is_match"] and host not in ("h2", "h4")
     )
     pq.write_table(pa.concat_tables([table[:hidden], table[hidden + 1 :]]), file)
-    found = analyze_run(spark, copy, KINDS)
+    monkeypatch.setattr(analyze, "_session", lambda *_: nullcontext(spark))
+    assert main(["analyze", str(copy), "--json"]) == 3
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["false_positives"] < metrics["false_positives"]
     broken = {name: check for name, check in found["checks"].items() if not check["ok"]}
     whole = metrics["checks"]["arrivals_received"]["found"]
     assert broken == {"arrivals_received": {"ok": False, "expected": whole, "found": whole - 1}}
+    verdict = json.loads((copy / "verdict.json").read_text())
+    assert verdict["verdict"] == "invalid"
+    assert main(["analyze", str(copy)]) == 3
+    again = capsys.readouterr().out
+    assert "tables are there already" in again and verdict["reasons"][0] in again
+    assert json.loads((copy / "verdict.json").read_text()) == verdict
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
@@ -201,6 +218,11 @@ def test_tables_are_made_once_and_anew_when_asked_or_out_of_date(
     assert analyze_run(spark, run, KINDS, say=said.append) == metrics
     assert "tables are there already" in said
     assert (run / "analysis" / "tables").stat().st_ino == made
+    verdict = json.loads((run / "verdict.json").read_text())
+    (run / "verdict.json").write_text(json.dumps(verdict | {"verdict": "degraded"}))
+    assert analyze_run(spark, run, KINDS) == metrics
+    assert (run / "analysis" / "tables").stat().st_ino == made
+    (run / "verdict.json").write_text(json.dumps(verdict))
     (run / "run.json").touch()
     said.clear()
     assert analyze_run(spark, run, KINDS, say=said.append) == metrics

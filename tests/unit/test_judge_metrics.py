@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 
-from testbed.run import Outcome, judge_metrics
+from testbed.verdict import Verdict, judge_metrics
 
 GOOD = {"checks": {"copies_sent": {"ok": True, "expected": 3, "found": 3}}, "recovery": None}
 BROKEN = {"checks": {"copies_sent": {"ok": False, "expected": 3, "found": 2}}}
 LATE = {"rdp": {"p50": 3.0}, "rdp_of_paths": {"p50": 2.0}}
 FAULTS = {"recovery": {"faults": [{"what": ["kill-agent h1"], "late": 7}]}}
+
+
+def write_verdict(run: Path, verdict: str, *reasons: str) -> dict[str, Any]:
+    document = {"verdict": verdict, "reasons": list(reasons), "figures": {"messages": 7}}
+    (run / "verdict.json").write_text(json.dumps(document))
+    return document
 
 
 @pytest.mark.parametrize(
@@ -27,8 +33,23 @@ FAULTS = {"recovery": {"faults": [{"what": ["kill-agent h1"], "late": 7}]}}
 def test_a_verdict_follows_from_metrics(
     tmp_path: Path, metrics: dict[str, Any], verdict: str
 ) -> None:
-    judged = judge_metrics(Outcome(tmp_path, "valid", (), {}, 0), metrics)
-    assert judged.verdict == verdict
+    before = write_verdict(tmp_path, "valid")
+    judged = judge_metrics(tmp_path, metrics)
+    assert judged is not None and judged.verdict == verdict
     assert bool(judged.reasons) == (verdict != "valid")
-    if judged.reasons:
-        assert json.loads((tmp_path / "verdict.json").read_text())["verdict"] == verdict
+    written = json.loads((tmp_path / "verdict.json").read_text())
+    assert written["verdict"] == verdict and written["figures"] == {"messages": 7}
+    assert (written == before) == (verdict == "valid")
+
+
+def test_a_run_is_judged_anew_each_time_it_is_analysed(tmp_path: Path) -> None:
+    write_verdict(tmp_path, "degraded", "links were late")
+    first = judge_metrics(tmp_path, BROKEN)
+    assert first is not None and (first.verdict, len(first.reasons)) == ("invalid", 2)
+    assert judge_metrics(tmp_path, BROKEN) == first
+    assert judge_metrics(tmp_path, GOOD) == Verdict("degraded", ("links were late",))
+
+
+def test_a_run_without_a_verdict_is_given_none(tmp_path: Path) -> None:
+    assert judge_metrics(tmp_path, BROKEN) is None
+    assert list(tmp_path.iterdir()) == []
