@@ -116,10 +116,14 @@ def message_kinds() -> dict[int, str]:
 def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
     """A Spark session, whose workers have what they need from us if they are elsewhere."""
     from analysis.spark import open_session
+    from analysis.spark_failures import clear_failures
     from analysis.spark_tasks import shipped_packages
 
     start = time.perf_counter()
-    with open_session(master, "tdo analyze", is_brief=is_brief) as spark:
+    with (
+        clear_failures(master),
+        open_session(master, "tdo analyze", is_brief=is_brief) as spark,
+    ):
         _say(f"Spark with master {master} in {time.perf_counter() - start:.1f} s")
         if master.startswith("local"):
             yield spark

@@ -1,0 +1,33 @@
+"""What Spark says when its jobs fail, in one line instead of dozens."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+
+from analysis.errors import AnalysisError
+
+_GONE = (Py4JNetworkError, ConnectionError, EOFError)
+_CAUSE = re.compile(r"^(?:Caused by: )?((?:[\w$]+\.)*\w*(?:Error|Exception): .+)$", re.MULTILINE)
+_MOST_CHARACTERS = 300
+
+
+@contextmanager
+def clear_failures(master: str) -> Iterator[None]:
+    """Let jobs that fail in this block be an error that names its cause."""
+    try:
+        yield
+    except (Py4JError, PySparkException, *_GONE) as error:
+        found = "its Java machine gone" if isinstance(error, _GONE) else _cause(str(error))
+        raise AnalysisError(
+            f"Spark with master {master}: expected its jobs to succeed, found {found}; "
+            "see to the disk, the memory or the cluster, and tdo --debug shows more"
+        ) from error
+
+
+def _cause(text: str) -> str:
+    """The exception at the bottom of what Java or Python wrote; without one, the beginning."""
+    causes = _CAUSE.findall(text)
+    return (causes[-1] if causes else " ".join(text.split()))[:_MOST_CHARACTERS]
