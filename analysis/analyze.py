@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import nullcontext
 from functools import reduce
 from pathlib import Path
@@ -25,7 +25,14 @@ from analysis.overlay_tables import route_links
 from analysis.recovery import is_failure, moments, recovery, recovery_document, why_unknown
 from analysis.run_files import RunFiles, open_run
 from analysis.spark import little_work
-from analysis.tables import Tables, build_tables, fingerprint, read_manifest, write_manifest
+from analysis.tables import (
+    Tables,
+    build_tables,
+    fingerprint,
+    read_manifest,
+    read_sources,
+    write_manifest,
+)
 from topologies.underlay import Underlay
 
 Metrics = dict[str, Any]
@@ -68,7 +75,7 @@ def analyze_captures(
     folder = out / "tables"
     made_from = fingerprint([Path(file) for file in files])
     if again or read_manifest(folder, made_from) is None:
-        _remove_tables(folder)
+        _remove_tables(folder, {Path(file).name for file in files})
         out.mkdir(parents=True, exist_ok=True)
         write_packets(spark, files, folder)
         write_manifest(folder, made_from, {})
@@ -357,10 +364,16 @@ def _sorted(rows: Rows, name: str) -> Iterable[dict[str, Any]]:
     return sorted(rows[name], key=lambda row: [str(value).rjust(20) for value in row.values()])
 
 
-def _remove_tables(folder: Path) -> None:
-    """Remove tables of ours that are out of date; anything else is the user's."""
+def _remove_tables(folder: Path, captures: Set[str]) -> None:
+    """Remove tables of some of these captures, which are out of date; all else is the user's."""
     if not folder.exists():
         return
     if not (folder / "tables.json").exists():
         raise AnalysisError(f"{folder}: expected tables of ours or nothing, found something else")
+    others = sorted(read_sources(folder) - captures)
+    if others:
+        raise AnalysisError(
+            f"{folder}: expected tables of these captures or nothing, found those of {others[0]}; "
+            "give another folder with --out, or remove that one"
+        )
     shutil.rmtree(folder)

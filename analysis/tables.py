@@ -93,6 +93,14 @@ def read_manifest(folder: Path, made_from: list[list[Any]]) -> dict[str, str] | 
     return None
 
 
+def read_sources(folder: Path) -> set[str]:
+    """The names of the files that tables were made from, as far as that can be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        found = json.loads((folder / "tables.json").read_text())
+        return {str(source[0]) for source in found["made_from"]}
+    return set()
+
+
 class _Building:
     """One build: frames that are on disk already, from which the next ones are made."""
 

@@ -66,7 +66,8 @@ def _run(options: argparse.Namespace) -> int:
         if not path.exists() and not any(sign in str(path) for sign in "*?["):
             raise UsageError(f"{path}: expected a run directory or captures, found nothing there")
     if not runs:
-        _check_captures(options.runs)
+        files = _find_captures(options.runs)
+        options.out = options.out or _place_beside(options.runs, files)
     is_brief = bool(runs) and all(open_run(run).is_small for run in runs)
     found: dict[str, Metrics] = {}
     verdicts: list[Verdict | None] = []
@@ -83,15 +84,30 @@ def _run(options: argparse.Namespace) -> int:
     return _NOT_VALID if any(one and one.verdict == "invalid" for one in verdicts) else 0
 
 
-def _check_captures(places: Sequence[Path]) -> None:
-    """Raise before Spark starts if there is nothing to read."""
+def _find_captures(places: Sequence[Path]) -> list[Path]:
+    """The captures that are meant; raises before Spark starts if there is nothing to read."""
     from analysis.captures.finding import find_captures
     from analysis.errors import CaptureError
 
     try:
-        find_captures(list(places))
+        return [Path(file) for file in find_captures(list(places))]
     except CaptureError as error:
         raise UsageError(f"{error}; or give a run directory") from error
+
+
+def _place_beside(places: Sequence[Path], files: Sequence[Path]) -> Path:
+    """Where tables go by themselves: into the folder of the captures, or beside a single one."""
+    if len(places) == 1 and places[0].is_dir():
+        return places[0] / "analysis"
+    if len(files) == 1:
+        return files[0].with_name(f"{files[0].name}-analysis")
+    folders = sorted({file.parent for file in files})
+    if len(folders) > 1:
+        raise UsageError(
+            f"captures: expected files of one folder, found some in {folders[0]} and in "
+            f"{folders[1]}; say where their tables go with --out"
+        )
+    return folders[0] / "analysis"
 
 
 def analyze_fresh(run: Path) -> tuple[Metrics, Verdict | None]:
@@ -154,8 +170,7 @@ def _print_verdict(verdict: Verdict | None) -> None:
 def _analyze_captures(spark: "SparkSession", options: argparse.Namespace) -> Metrics:
     from analysis.analyze import analyze_captures
 
-    first: Path = options.runs[0]
-    out = options.out or (first if first.is_dir() else first.parent) / "analysis"
+    out: Path = options.out
     start = time.perf_counter()
     metrics = analyze_captures(spark, options.runs, out, options.again)
     hand_over([out])
