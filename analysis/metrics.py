@@ -131,18 +131,17 @@ def routing_cost(deliveries: DataFrame) -> DataFrame:
 
     Summed the other way round: over events and the subscribers that they were delivered to, the
     delay of the overlay path that the event took. OPT takes shortest paths over the overlay,
-    for each event on its own. `efficiency` is over the deliveries of which both are known; lower is
-    better, and 1 is optimal.
+    for each event on its own. `opt_us` and `efficiency` are over the deliveries of which both are
+    known; lower is better, and 1 is optimal.
     """
     routed = _to_others(deliveries)
     both = F.expr("path_us IS NOT NULL AND opt_us IS NOT NULL")
     return routed.agg(
         F.sum("path_us").alias("cost_us"),
         F.count("path_us").alias("paths"),
-        F.sum("opt_us").alias("opt_us"),
         F.sum(F.when(both, F.col("path_us"))).alias("comparable_us"),
-        F.sum(F.when(both, F.col("opt_us"))).alias("comparable_opt_us"),
-    ).withColumn("efficiency", F.expr("try_divide(comparable_us, comparable_opt_us)"))
+        F.sum(F.when(both, F.col("opt_us"))).alias("opt_us"),
+    ).withColumn("efficiency", F.expr("try_divide(comparable_us, opt_us)"))
 
 
 def control_efficiency(messages: DataFrame, receptions: DataFrame) -> DataFrame:

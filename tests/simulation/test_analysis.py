@@ -305,7 +305,7 @@ def test_what_sweeps_measure_without_spark_is_the_same(
 ) -> None:
     copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
     measured = measure_run(copy)
-    for name in ("false_positives", "routing_cost", "routing_efficiency"):
+    for name in ("false_positives", "routing_cost", "routing_cost_opt", "routing_efficiency"):
         assert measured[name] == pytest.approx(metrics[name]), name
     for name in ("published", "received", "delivered", "in_vain"):
         assert measured["events"][name] == metrics["events"][name] > 0, name
