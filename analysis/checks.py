@@ -21,14 +21,16 @@ def receptions_on_links(
 ) -> DataFrame:
     """Every reception of an event has a packet on every link of the route from who sent it.
 
-    `route_links` has the links between hosts (`from_host`, `host`, `link`, `direction`). As a
-    delivery is a reception, and so was that at the peer before, whole paths are covered.
+    `route_links` has the links between hosts (`from_host`, `host`, `link`, `direction`). A packet
+    that is known to be lost on a link did not cross it. As a delivery is a reception, and so was
+    that at the peer before, whole paths are covered.
     """
     key = ["event_id", "from_host", "host", "link", "direction"]
     wanted = receptions.select("event_id", "from_host", "host").join(
         route_links, ["from_host", "host"]
     )
-    event_packets = packets.where("is_ours AND event_id IS NOT NULL")
+    carried = "is_ours AND event_id IS NOT NULL AND NOT coalesce(dropped, false)"
+    event_packets = packets.where(carried)
     crossed = event_packets.select(
         "event_id",
         F.col("source_host").alias("from_host"),

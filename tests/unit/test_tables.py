@@ -237,7 +237,10 @@ def test_a_reception_without_a_packet_on_a_link_is_noticed(spark: SparkSession) 
     )
     packet = {"is_ours": True, "event_id": 1, "source_host": "h1", "target_host": "h2"}
     rows = [packet | {"link": name, "direction": d} for name, d in way]
-    for packets, found in ((rows, 3), ([rows[0], rows[0], rows[2]], 2)):
+    lost = rows[2] | {"dropped": True}
+    for packets, found in (
+        (rows, 3), ([*rows, lost], 3), ([rows[0], rows[0], rows[2]], 2), ([*rows[:2], lost], 2),
+    ):  # fmt: skip
         frame = literal(spark, "packets", *packets)
         check = checks.judge_check(row_of(checks.receptions_on_links(receptions, frame, links)))
         assert check == {"ok": found == 3, "expected": 3, "found": found}
