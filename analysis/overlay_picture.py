@@ -79,6 +79,15 @@ def compose_overlay(underlay: Underlay, overlay: Overlay) -> Figure:
     return canvas.figure
 
 
+def overlay_lines(unicast: Unicast, overlay: Overlay) -> Iterator[tuple[str, str, str]]:
+    """The ends of every line of the picture, and what it is."""
+    found, others = _split_by_discovery(unicast, overlay)
+    yield from ((link.a, link.b, "link discovered") for link in found)
+    yield from ((link.a, link.b, "link not discovered") for link in others)
+    yield from ((a, b, "overlay link") for a, b in sorted(overlay.near))
+    yield from ((a, b, "distant link") for a, b in sorted(overlay.distant))
+
+
 def _split_by_discovery(unicast: Unicast, overlay: Overlay) -> tuple[list[Link], list[Link]]:
     """The links that inferred routes show, and all others."""
     groups: tuple[list[Link], list[Link]] = ([], [])

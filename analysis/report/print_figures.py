@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.overlay_picture import draw_overlay
+from analysis.overlay_picture import draw_overlay, overlay_lines
 from analysis.report.distributions import Distribution
 from analysis.report.reported_run import ReportedRun
 
@@ -52,6 +52,9 @@ def draw_figures(
     if run.overlay is not None and run.overlay.links:
         drawn.append(folder / "overlay.svg")
         draw_overlay(run.path, drawn[-1])
+        if run.unicast is not None:
+            lines = overlay_lines(run.unicast, run.overlay)
+            _write(folder / "overlay.csv", ("a", "b", "what"), lines)
     return drawn
 
 

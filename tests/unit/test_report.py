@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,24 @@ def test_two_reports_of_a_run_are_the_same(run: Path) -> None:
 
 def test_figures_for_print_have_their_data_beside_them(run: Path) -> None:
     names = {file.name for file in (run / "analysis" / "figures").iterdir()}
-    pairs = {f"{name}{end}" for name in ("rdp_cdf", "stress_cdf", "timeline") for end in (".svg", ".csv")}  # fmt: skip  # noqa: E501
-    assert names == pairs | {"overlay.svg"}
+    figures = ("rdp_cdf", "stress_cdf", "timeline", "overlay")
+    assert names == {f"{name}{end}" for name in figures for end in (".svg", ".csv")}
     with (run / "analysis" / "figures" / "timeline.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert sum(int(row["events published"]) for row in rows) == 60
     assert {row["second"]: row["faults"] for row in rows}["14"] == "kill-agent h3; kill-agent h5"
+
+
+def test_the_picture_of_the_overlay_has_its_lines_beside_it(run: Path) -> None:
+    with (run / "analysis" / "figures" / "overlay.csv").open(newline="") as file:
+        lines = Counter(row["what"] for row in csv.DictReader(file))
+    picture = (run / "analysis" / "figures" / "overlay.svg").read_text()
+    for what, label in (
+        ("link discovered", "links discovered"), ("link not discovered", "links not discovered"),
+        ("overlay link", "overlay links"), ("distant link", "distant links"),
+    ):  # fmt: skip
+        assert (f"{lines[what]} {label}" in picture) == (lines[what] > 0)
+    assert lines["link discovered"] + lines["link not discovered"] == len(underlay().links)
 
 
 def test_faults_at_one_time_are_one_row_with_what_was_measured(run: Path) -> None:
