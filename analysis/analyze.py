@@ -264,7 +264,10 @@ def _taking_hosts(
     # Of a captured packet nobody knows whether it came out of the link that it entered.
     lossy = set(_lossy_ends(run.underlay)) if run.is_emulated else set()
     lossy |= {host for host, record in lasting.items() if record.values.get("too_old")}
-    lags = [one["lag"]["max_us"] for one in run.figures.get("processes", ())]
+    processes = run.figures.get("processes", ())
+    lags = [
+        one[key]["max_us"] for one in processes for key in ("lag", "datagram_lag") if key in one
+    ]
     before_us = max([SETTLE_US, *lags])
     rows = [
         {"host": host, "until_us": None if host in lossy else record.time_us - before_us}
