@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -68,13 +69,14 @@ class RunDirectory:
         """A new, empty, partial run directory below the results."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         name = f"{experiment.backend}-s{experiment.seed}-{stamp}"
-        parent = results / experiment.name
-        final = parent / name
-        number = 1
-        while _partial(final).exists() or final.exists():
+        parent, origin = results / experiment.name, Origin.here()
+        final, number = parent / name, 1
+        while True:
+            with suppress(FileExistsError):  # another run of the same second
+                if not final.exists():
+                    return cls._make(_partial(final), final, origin)
             number += 1
             final = parent / f"{name}-{number}"
-        return cls._make(_partial(final), final, Origin.here())
 
     @classmethod
     def create_for(cls, final: Path, origin: Origin) -> "RunDirectory":
