@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.codec import U32, WANTS_ACK, Datagram, DecodeError, decode, message
+from agents.codec import U32, U32_MAX, WANTS_ACK, Datagram, DecodeError, decode, message
 from agents.protocol import (
     Announce,
     CancelTimer,
@@ -92,8 +92,8 @@ class Agent:
 
     def start(self, now_us: int) -> Actions:
         """Bring the protocol up."""
-        # An agent that restarts must not use the ids of its former life again. They last 11 hours.
-        self._next_message_id = now_us // _MESSAGE_ID_TICK_US
+        # An agent that restarts must not use the ids of its former life again, for 11 hours.
+        self._next_message_id = now_us // _MESSAGE_ID_TICK_US & U32_MAX
         return self._carry_out(now_us, self._protocol.on_start(now_us))
 
     def stop(self, now_us: int) -> Actions:
@@ -192,7 +192,7 @@ class Agent:
         if to == self.address:
             raise ValueError(f"{type(content).__name__}: a protocol sent a message to itself")
         message_id = self._next_message_id
-        self._next_message_id = message_id + 1 & 0xFFFFFFFF
+        self._next_message_id = message_id + 1 & U32_MAX
         self.counts["sent"] += 1
         self._sent_by_kind[type(content).__name__] += 1
         return Datagram(content, flags, self._run_id, self.address, to, message_id, now_us)

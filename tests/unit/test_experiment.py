@@ -55,7 +55,7 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
         ("seed = 'one'", "seed: expected a whole number, found 'one'"),
         ("seed = true", "seed: expected a whole number, found True"),
         ("seed = -1", "seed: expected 0 or more, found -1"),
-        ("duration_s = 0", "duration_s: expected above 0, at most 42000, found 0"),
+        ("duration_s = 0", "duration_s: expected above 0, found 0"),
         ("time_scale = 0.5", "time_scale: expected 1 or more, found 0.5"),
         ("backend = 'magic'", "backend: expected one of emulation, simulation; found 'magic'"),
         ("links = 'wifi'", "links: expected one of best, netem, delay-line; found 'wifi'"),
@@ -76,7 +76,7 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
             '[overlay]\nkind = "hello"\ngreetings = "x"',
             "overlay.greetings: expected a whole number, found 'x'",
         ),
-        ("duration_s = inf", "duration_s: expected above 0, at most 42000, found inf"),
+        ("duration_s = inf", "duration_s: expected above 0, found inf"),
         ("name = '../up'", "name: expected letters, digits, dots and hyphens.* found '../up'"),
         (
             "[[fault]]\nat_s = 1\naction = 'delay'\ntarget = 'r1-r2'",
