@@ -18,6 +18,7 @@ from scipy.stats import t as student_t
 
 from analysis.errors import NotARunError
 from analysis.figures import mean_interval
+from analysis.json_files import read_object
 
 _CONFIDENCE = 0.95
 # Not figures to compare: what a run says about itself, and counts of counts.
@@ -117,19 +118,13 @@ def _is_complete(run: Path) -> bool:
 
 def read_run(path: Path) -> Run:
     """What a run directory says of its experiment, its verdict and its figures."""
-    experiment = _read(path / "run.json").get("experiment")
+    experiment = read_object(path / "run.json").get("experiment")
     if not isinstance(experiment, dict):
         raise NotARunError(f"{path}/run.json: expected a resolved experiment, found none")
-    verdict = str(_read(path / "verdict.json").get("verdict", "unknown"))
-    return Run(path, experiment, verdict, dict(_numbers(_read(path / "analysis/metrics.json"))))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    verdict = str(read_object(path / "verdict.json").get("verdict", "unknown"))
+    return Run(
+        path, experiment, verdict, dict(_numbers(read_object(path / "analysis/metrics.json")))
+    )
 
 
 def _numbers(given: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from analysis.json_files import read_object
+
 
 def merge_metrics(
     run: Path, subject: str, metrics: Mapping[str, Any], notes: Mapping[str, str]
@@ -16,19 +18,10 @@ def merge_metrics(
     """
     path = run / "analysis" / "metrics.json"
     path.parent.mkdir(exist_ok=True)
-    merged = _read(path)
+    merged = read_object(path)
     renewed = {subject, *metrics}
     kept = {key: note for key, note in merged.get("notes", {}).items() if key not in renewed}
     merged |= {**metrics, "notes": kept | dict(notes)}
     draft = path.with_name(".metrics.json.new")
     draft.write_text(json.dumps(merged, indent=1, sort_keys=True) + "\n")
     draft.replace(path)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """What is there already; a file that is not JSON is of no use to anyone."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

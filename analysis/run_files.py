@@ -1,6 +1,5 @@
 """What a run directory has for an analysis, and what it says about the run as a whole."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +8,7 @@ from typing import Any
 
 from analysis.captures.finding import find_captures
 from analysis.errors import AnalysisError, CaptureError
+from analysis.json_files import read_object
 from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 
@@ -119,14 +119,14 @@ def open_run(path: Path, kinds: Mapping[int, str] | None = None) -> RunFiles:
     """The files of a run; `kinds` is used where the run itself does not name its messages."""
     if not (path / "underlay.json").exists():
         raise AnalysisError(f"{path}: expected a run directory with underlay.json, found none")
-    run = _read(path / "run.json")
+    run = read_object(path / "run.json")
     named = run.get("message_kinds") or kinds or {}
     experiment = run.get("experiment", {})
     return RunFiles(
         path,
         load_underlay(path / "underlay.json"),
         experiment,
-        _read(path / "verdict.json").get("figures", {}),
+        read_object(path / "verdict.json").get("figures", {}),
         {int(number): name for number, name in named.items()},
         # Churn adds to the faults that the experiment names.
         run.get("played_faults", experiment.get("fault", ())),
@@ -136,12 +136,3 @@ def open_run(path: Path, kinds: Mapping[int, str] | None = None) -> RunFiles:
 def is_run(path: Path) -> bool:
     """Whether a path is a run directory, complete or not."""
     return (path / "underlay.json").exists()
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A JSON object; a dead run may have left none, or half of one."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

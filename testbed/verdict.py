@@ -1,10 +1,10 @@
 """The verdict on a run, once its packets and records have been compared."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from analysis.json_files import read_object
 from testbed.run_directory import write_json
 
 _MOST_LATE_DELIVERIES = 1.25
@@ -23,7 +23,7 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
 
     The reasons that the run itself gave stay, those of an earlier analysis do not.
     """
-    document = _read(run / "verdict.json")
+    document = read_object(run / "verdict.json")
     if "verdict" not in document:
         return None
     broken = _find_broken_checks(metrics)
@@ -62,12 +62,3 @@ def _find_late_deliveries(metrics: Mapping[str, Any]) -> list[str]:
         f"deliveries took {ratio:.2f} times the delays of their paths (median), expected at most "
         f"{_MOST_LATE_DELIVERIES}; use a larger time_scale or a less busy machine"
     ]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A JSON object; a dead run may have left none, or half of one."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from analysis.routing_metrics import measure_run
 from testbed.cli import _parser
-from testbed.commands.reproduce import BACKENDS, perform
+from testbed.commands.reproduce import perform
+from testbed.experiment import BACKENDS
 from testbed.sweep_runs import perform_here
 
 

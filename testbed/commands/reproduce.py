@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.commands.privileges import require_root
 from testbed.commands.sweep import add_arguments, draw_figures, load_measure, make_carriers
 from testbed.errors import ExperimentError, UsageError
-from testbed.experiment import parse_change
+from testbed.experiment import BACKENDS, parse_change
 from testbed.run import hand_over
 from testbed.sweep import Sweep, SweptExperiment, load_sweep
 from testbed.sweep_directory import Row, SweepDirectory
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 _SCALES = ("small", "paper")
-BACKENDS = ("simulation", "emulation")
 _COLUMNS = ("claim", "paper", "ours (mean over seeds [95 % interval])", "interval", "holds")
 _NARROW = {"claim": 5, "paper": 20, "interval": 26, "holds": 7}
 _WIDEST, _NARROWEST = 160, 100

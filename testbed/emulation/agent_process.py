@@ -127,7 +127,7 @@ def main() -> None:
     raise_descriptor_limit()
     with Path(setting["log"]).open("w", buffering=1) as file:
         process = AgentProcess(setting, RecordLog(file))
-        gc.disable()  # a look through all agents takes a third of a second, and finds nothing
+        gc.disable()  # it would hold up all agents at once, and find next to nothing
         hurry(AGENTS_FIRST)
         become_nobody()
         answers.write(json.dumps({"ready": True}) + "\n")
