@@ -1,7 +1,12 @@
-"""The future of a simulation: events, ordered by time and then by when they were added."""
+"""The future of a simulation: events, ordered by time and then by when they were added.
 
-import heapq
-from collections.abc import Callable
+Only the events of the next few milliseconds are kept in order, in a heap. Later ones lie
+unordered in the slot of their time until it comes, so that what an event costs does not grow
+with the number of timers that all agents have set.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
@@ -13,14 +18,53 @@ from typing import Any
 Event = tuple[int, int, Any, int | None, Any]
 Call = Callable[[int], None]
 
+SLOT_BITS = 12  # of a slot's width in microseconds: 4 ms
+
 
 class EventQueue:
     """Events to come; two at one time happen in the order in which they were added."""
 
     def __init__(self) -> None:
-        self.heap: list[Event] = []
         self.numbers = count()
+        self.near: list[Event] = []  # a heap of all events up to the end of the slot `_now`
+        self.later: dict[int, list[Event]] = {}  # by slot
+        self._now = -1
+        self._slots: list[int] = []  # a heap of the slots with events
+
+    def __iter__(self) -> Iterator[Event]:
+        """All events, in no order."""
+        yield from self.near
+        for events in self.later.values():
+            yield from events
 
     def call_at(self, time_us: int, call: Call) -> None:
         """Call a function with the time when that time has come."""
-        heapq.heappush(self.heap, (time_us, next(self.numbers), None, None, call))
+        self.add((time_us, next(self.numbers), None, None, call))
+
+    def add(self, event: Event) -> None:
+        """Add an event."""
+        slot = event[0] >> SLOT_BITS
+        if slot <= self._now:
+            heappush(self.near, event)
+        elif slot in self.later:
+            self.later[slot].append(event)
+        else:
+            self.later[slot] = [event]
+            heappush(self._slots, slot)
+
+    def approach(self, time_us: int) -> bool:
+        """Whether there are events near, or slots that begin before a time, to look at next."""
+        if not self.near and self._slots and self._slots[0] << SLOT_BITS < time_us:
+            self._now = heappop(self._slots)
+            self.near += self.later.pop(self._now)
+            heapify(self.near)
+        return bool(self.near)
+
+    def replace(self, events: Iterable[Event]) -> None:
+        """Have these events instead of those so far."""
+        found = list(events)
+        self.near.clear()
+        self.later.clear()
+        self._slots.clear()
+        for event in found:
+            self.add(event)

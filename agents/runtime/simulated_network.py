@@ -6,7 +6,6 @@ have crossed, and go on from the next router along the new routes. Routers and h
 as the Linux kernel does.
 """
 
-import heapq
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
@@ -112,7 +111,7 @@ class SimulatedNetwork:
 
     def settle(self, now_us: int) -> None:
         """Note how far the packets under way have come, at the end of a run."""
-        for event in sorted(self._queue.heap):
+        for event in sorted(self._queue):
             crossing = self._crossing_of(event)
             if crossing is not None:
                 crossing.cut(now_us)
@@ -136,13 +135,14 @@ class SimulatedNetwork:
 
     def _cut_crossings(self, now_us: int) -> None:
         """Let every packet under way stop to think after the channel it is on."""
-        heap = self._queue.heap
-        for place, event in enumerate(heap):
-            crossing = self._crossing_of(event)
-            if crossing is not None:
-                crossing.cut(now_us)
-                heap[place] = (crossing.due_us, event[1], None, None, crossing)
-        heapq.heapify(heap)
+        self._queue.replace(self._cut_crossing(now_us, event) for event in self._queue)
+
+    def _cut_crossing(self, now_us: int, event: Event) -> Event:
+        crossing = self._crossing_of(event)
+        if crossing is None:
+            return event
+        crossing.cut(now_us)
+        return crossing.due_us, event[1], None, None, crossing
 
     def _crossing_of(self, event: Event) -> Crossing | None:
         """The packet that an event is about, if it is one under way."""

@@ -22,7 +22,7 @@ from agents.errors import AgentFailed
 from agents.probe import ProbeSettings
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
-from agents.runtime.event_queue import Call, Event, EventQueue
+from agents.runtime.event_queue import SLOT_BITS, Call, Event, EventQueue
 from agents.runtime.packet import Packet
 from agents.runtime.packet_notes import PacketNotes
 from agents.runtime.simulated_network import SimulatedNetwork
@@ -76,7 +76,7 @@ class Simulator:
         self.messages = 0  # datagrams that reached their host
         self._record = record
         self._queue = EventQueue()
-        self._heap, self._numbers = self._queue.heap, self._queue.numbers  # used most of the time
+        self._later, self._numbers = self._queue.later, self._queue.numbers  # used all the time
         self._notes = notes
         chance = Random(f"{seed}/network")
         self.network = SimulatedNetwork(underlay, self._queue, chance, notes, routes)
@@ -138,19 +138,22 @@ class Simulator:
 
     def run(self, until_us: int) -> None:
         """Let everything happen that is due before a time."""
-        heap, pop = self._heap, heapq.heappop
-        while heap and heap[0][0] < until_us:
-            event = pop(heap)
+        queue, near, pop = self._queue, self._queue.near, heapq.heappop
+        while near or queue.approach(until_us):
+            event = pop(near)
             now_us, number, seat, source, content = event
+            if now_us >= until_us:
+                queue.add(event)
+                break
             self.now_us = now_us
-            if seat is None:
-                content(now_us)
-            elif source is None:
-                self._ring(now_us, number, seat, content)
-            else:
+            if source is not None:
                 if self._notes is not None:
                     self._note_arrival(self._notes, event)
                 self._hand_over(now_us, seat, content)
+            elif seat is None:
+                content(now_us)
+            else:
+                self._ring(now_us, number, seat, content)
         self.now_us = max(self.now_us, until_us)
 
     def close(self) -> None:
@@ -256,10 +259,11 @@ class Simulator:
                 self._probe(now_us, seat, action.target)
 
     def _set_timer(self, now_us: int, seat: Seat, wanted: SetTimer) -> None:
-        if wanted.delay_us < 0:
+        name, delay_us = wanted
+        if delay_us < 0:
             raise _failure(seat, now_us, ValueError(f"a timer in the past: {wanted}"))
-        number = seat.timers[wanted.name] = next(self._numbers)
-        heapq.heappush(self._heap, (now_us + wanted.delay_us, number, seat, None, wanted.name))
+        number = seat.timers[name] = next(self._numbers)
+        self._queue.add((now_us + delay_us, number, seat, None, name))
 
     def _transmit(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
         target = self._seat_at.get(datagram.receiver)
@@ -269,8 +273,13 @@ class Simulator:
                 delays_us = self.network.forwarding.plain_delays_us(target.router)
             way_us = seat.up_us + delays_us[seat.router] + target.down_us
             if way_us >= 0:  # one event for the whole way
-                event = (now_us + way_us, next(self._numbers), target, seat.address, datagram)
-                heapq.heappush(self._heap, event)
+                due_us = now_us + way_us
+                event = (due_us, next(self._numbers), target, seat.address, datagram)
+                slot = self._later.get(due_us >> SLOT_BITS)
+                if slot is not None:  # what `add` does, in most cases
+                    slot.append(event)
+                else:
+                    self._queue.add(event)
                 return
         self.network.send(now_us, Packet(seat.address, datagram.receiver, datagram))
 
