@@ -4,12 +4,21 @@ Both runtimes drive this class, so the reliable hop and delay measurement are th
 and in the simulator. Only on sockets a datagram has to become bytes, and bytes may be bad.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from agents.codec import U32, U32_MAX, WANTS_ACK, Datagram, DecodeError, decode, message
+from agents.codec import (
+    U32,
+    U32_MAX,
+    WANTS_ACK,
+    Datagram,
+    DecodeError,
+    decode,
+    message,
+    new_datagram,
+)
 from agents.protocol import (
     Announce,
     CancelTimer,
@@ -32,24 +41,21 @@ _MESSAGE_ID_TICK_US = 10
 
 
 @message(1)
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
+class Acknowledgement(NamedTuple):
     """The sender of this has the message with that id."""
 
     message_id: U32
 
 
 @message(2)
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(NamedTuple):
     """Please answer at once."""
 
     token: U32
 
 
 @message(3)
-@dataclass(frozen=True, slots=True)
-class Pong:
+class Pong(NamedTuple):
     """The answer to a ping."""
 
     token: U32
@@ -75,8 +81,8 @@ class Agent:
 
     def __init__(self, address: PeerId, run_id: int, protocol: Protocol) -> None:
         self.address = address
-        self.counts: Counter[str] = Counter()
-        self._sent_by_kind: Counter[str] = Counter()
+        self.counts: defaultdict[str, int] = defaultdict(int)
+        self._sent_by_kind: defaultdict[type, int] = defaultdict(int)
         self._run_id = run_id
         self._protocol = protocol
         self._next_message_id = 0
@@ -86,9 +92,9 @@ class Agent:
 
     @property
     def figures(self) -> dict[str, int]:
-        """Everything counted so far, with the messages sent by kind as `sent_<kind>`."""
-        by_kind = {f"sent_{kind}": count for kind, count in self._sent_by_kind.items()}
-        return {**self.counts, **by_kind}
+        """Everything counted so far, and the messages sent, also by kind as `sent_<kind>`."""
+        by_kind = {f"sent_{kind.__name__}": sent for kind, sent in self._sent_by_kind.items()}
+        return {**self.counts, "sent": sum(by_kind.values()), **by_kind}
 
     def start(self, now_us: int) -> Actions:
         """Bring the protocol up."""
@@ -116,23 +122,29 @@ class Agent:
         """Take in a datagram of this run, for this agent, from who it says."""
         content, flags, _, sender, _, message_id, _ = datagram
         self.counts["received"] += 1
-        if isinstance(content, Acknowledgement):
+        kind = type(content)
+        if kind is Acknowledgement:
             if not self._outbox.acknowledge(now_us, sender, content.message_id):
                 return []
             return [CancelTimer(("resend", content.message_id))]
-        window = self._windows[sender]
-        if window.is_too_old(message_id):
+        is_new = self._windows[sender].is_new(message_id)
+        if is_new is None:
             # It may never have arrived before, so its sender must not believe that it did.
             self.counts["too_old"] += 1
             return []
         actions: Actions = []
         if flags & WANTS_ACK:
             actions.append(self._address(now_us, sender, Acknowledgement(message_id)))
-        if not window.is_new(message_id):
+        if not is_new:
             self.counts["repeated"] += 1
-            return actions
-        taken = self._take(now_us, sender, content)
-        return actions + taken if actions else taken
+        elif kind is Ping:
+            actions.append(self._address(now_us, sender, Pong(content.token)))
+        elif kind is Pong:
+            actions += self._take_pong(now_us, sender, content.token)
+        else:
+            effects = self._protocol.on_message(now_us, sender, content)
+            return self._carry_out(now_us, effects, actions)
+        return actions
 
     def on_timer(self, now_us: int, name: Hashable) -> Actions:
         """Go on with what waited for a timer."""
@@ -158,23 +170,17 @@ class Agent:
             return "impostor"
         return ""
 
-    def _take(self, now_us: int, sender: PeerId, content: Any) -> Actions:
-        if isinstance(content, Ping):
-            return [self._address(now_us, sender, Pong(content.token))]
-        if isinstance(content, Pong):
-            return self._take_pong(now_us, sender, content.token)
-        return self._carry_out(now_us, self._protocol.on_message(now_us, sender, content))
-
-    def _carry_out(self, now_us: int, effects: Effects) -> Actions:
-        """Turn what a protocol wants into what a runtime can do."""
-        actions: Actions = []
+    def _carry_out(self, now_us: int, effects: Effects, before: Actions | None = None) -> Actions:
+        """Turn what a protocol wants into what a runtime can do, after some other actions."""
+        actions = [] if before is None else before
         for effect in effects:
             # Quicker than `match`, and this happens for every message.
             if isinstance(effect, Send):
-                if effect.reliable:
-                    actions += self._send_reliably(now_us, effect.to, effect.message)
+                to, content, reliable = effect
+                if reliable:
+                    actions += self._send_reliably(now_us, to, content)
                 else:
-                    actions.append(self._address(now_us, effect.to, effect.message))
+                    actions.append(self._address(now_us, to, content))
             elif isinstance(effect, MeasureDelay):
                 actions += self._measure(now_us, effect.target, effect.samples)
             elif not isinstance(effect, Announce):  # a protocol alone has nobody to tell
@@ -193,9 +199,8 @@ class Agent:
             raise ValueError(f"{type(content).__name__}: a protocol sent a message to itself")
         message_id = self._next_message_id
         self._next_message_id = message_id + 1 & U32_MAX
-        self.counts["sent"] += 1
-        self._sent_by_kind[type(content).__name__] += 1
-        return Datagram(content, flags, self._run_id, self.address, to, message_id, now_us)
+        self._sent_by_kind[type(content)] += 1
+        return new_datagram((content, flags, self._run_id, self.address, to, message_id, now_us))
 
     def _resend(self, now_us: int, message_id: int) -> Actions:
         waiting = self._outbox.expire(message_id)

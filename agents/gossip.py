@@ -13,16 +13,14 @@ address it hears of, with 0, so nobody has to be chosen beforehand.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from agents.codec import F64, U32, Peer, message
 from agents.protocol import Effects, PeerId, Protocol, Record, Send, SetTimer, Surroundings
 
 
 @message(20)
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(NamedTuple):
     """What its sender holds; an answer is expected."""
 
     epoch: U32
@@ -31,8 +29,7 @@ class Push:
 
 
 @message(21)
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(NamedTuple):
     """The answer: by how much the peer that pushed has to change what it holds."""
 
     epoch: U32

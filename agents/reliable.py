@@ -78,18 +78,16 @@ class ReplayWindow:
         self._newest = -1
         self._seen = 0
 
-    def is_too_old(self, message_id: int) -> bool:
-        """Whether nobody can tell any more if a message id was seen."""
-        return message_id <= self._newest - _WINDOW
-
-    def is_new(self, message_id: int) -> bool:
-        """Note a message id; False if it was noted before, or is older than can be told."""
+    def is_new(self, message_id: int) -> bool | None:
+        """Note a message id; False if it was noted before, None if it is too old to be told."""
         ahead = message_id - self._newest
         if ahead > 0:
             self._seen = (self._seen << ahead | 1) & _WINDOW_MASK if ahead < _WINDOW else 1
             self._newest = message_id
             return True
-        if ahead <= -_WINDOW or self._seen >> -ahead & 1:
+        if ahead <= -_WINDOW:
+            return None
+        if self._seen >> -ahead & 1:
             return False
         self._seen |= 1 << -ahead
         return True

@@ -1,6 +1,6 @@
 """Well-formed messages with any content, against every protocol: what it answers can be sent."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from random import Random
 from types import NoneType
@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from agents.agent import Action, Ping, Pong
-from agents.codec import Datagram, encode
+from agents.codec import Datagram, encode, field_names
 from agents.gossip import Pull, Push
 from agents.hello import Hello, Welcome
 from agents.kinds import find_protocol, make_agent
@@ -53,9 +53,9 @@ class Hostile:
 
     def draw(self, kind: Any) -> Any:
         chance = self.chance
-        if is_dataclass(kind):
+        if isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, tuple)):
             hints = hints_of(kind)
-            return kind(*(self.draw(hints[field.name]) for field in fields(kind)))  # type: ignore[operator]
+            return kind(*(self.draw(hints[name]) for name in field_names(kind)))
         if hasattr(kind, "__metadata__"):
             return self._number(kind.__metadata__[0])
         if kind is bool:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -64,6 +65,26 @@ class Text:
     text: str
 
 
+class Corner(NamedTuple):
+    x: U16
+    name: str
+
+
+@message(206)
+class Move(NamedTuple):
+    hop_count: U8
+    start: Corner
+    event_id: U64
+    ways: tuple[Corner, ...]
+
+
+@message(205)
+class Step(NamedTuple):
+    event_id: U64
+    x: U16
+    is_last: bool
+
+
 def whole(bits: int) -> st.SearchStrategy[int]:
     return st.integers(0, (1 << bits) - 1)
 
@@ -101,6 +122,17 @@ def test_what_goes_in_comes_out(
 ) -> None:
     datagram = Datagram(content, flags, run, sender, receiver, number, sent)
     assert decode(encode(datagram)) == datagram
+
+
+@pytest.mark.parametrize(
+    "content", [Move(1, Corner(2, "a"), 3, (Corner(4, "b"), Corner(5, ""))), Step(1, 2, True)]
+)
+def test_named_tuples_are_messages_too(content: Move | Step) -> None:
+    found = decode(encode(Datagram(content, 0, 1, 2, 3, 4, 5))).content
+    assert found == content
+    assert type(found) is type(content)
+    if isinstance(found, Move):
+        assert {type(corner) for corner in (found.start, *found.ways)} == {Corner}
 
 
 def test_nan_and_emptiness_travel_too() -> None:
