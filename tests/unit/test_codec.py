@@ -70,7 +70,7 @@ class Corner(NamedTuple):
     name: str
 
 
-@message(206)
+@message(214)
 class Move(NamedTuple):
     hop_count: U8
     start: Corner
@@ -78,7 +78,7 @@ class Move(NamedTuple):
     ways: tuple[Corner, ...]
 
 
-@message(205)
+@message(215)
 class Step(NamedTuple):
     event_id: U64
     x: U16
