@@ -37,6 +37,7 @@ from agents.content_trees import ContentTrees
 from agents.cover_table import LOCAL
 from agents.event_buffer import EventBuffer, HeldEvent, SeenEvents
 from agents.event_offers import EventOffers, ask
+from agents.paced_events import PacedEvents
 from agents.protocol import (
     Announce,
     Deliver,
@@ -78,7 +79,9 @@ class Content(Protocol):
         window_us = self._us("replay_window_s")
         self._buffer = EventBuffer(window_us, _BUFFERED_EVENTS)
         self._seen = SeenEvents(_SEEN_EVENTS)
-        self._offers = EventOffers(self._trees, self._buffer, self._us("handover_slack_s"))
+        self._paced = PacedEvents(int(self.settings["pace_events"]))
+        slack_us = self._us("handover_slack_s")
+        self._offers = EventOffers(self._trees, self._buffer, self._paced, slack_us)
         self._set_timers: set[str] = set()
         self._history = RecentEvents(int(self.settings["psi"]))
         self._noted = 0
@@ -116,7 +119,7 @@ class Content(Protocol):
         if isinstance(message, Offer):
             return self._take_offer(now_us, sender, message)
         if isinstance(message, Wanted):
-            return self._offers.fulfil(sender, message)
+            return [*self._offers.fulfil(sender, message), *self._send_next()]
         return self._restate(now_us, sender, message)
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
@@ -130,6 +133,10 @@ class Content(Protocol):
             return self._offers.offer_owed(now_us)
         if name == "hand over":
             return self._offers.offer_late()
+        if name == "pass on":
+            return self._offers.offer_onward()
+        if name == "send next":
+            return self._send_next()
         return self._ask(now_us)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
@@ -240,10 +247,7 @@ class Content(Protocol):
             held.note_known(peer)
         held.wanters, held.offerers, held.asked = [], [], []
         sends = [Send(peer, event, reliable=True) for peer in wanters]
-        version = self._trees.get(event.version)
-        if version is not None:
-            sends += self._offers.over(version, set(version.links), [held])
-        return [*sends, *self._put_off([held])]
+        return [*sends, *self._pass_on(event.version, sender, [held]), *self._put_off([held])]
 
     # Offers
 
@@ -254,6 +258,17 @@ class Content(Protocol):
     def _put_off(self, events: Iterable[HeldEvent]) -> Effects:
         is_due = self._offers.put_off(events)
         return self._wake("hand over", "handover_delay_s") if is_due else ()
+
+    def _pass_on(self, version: int, sender: PeerId, events: list[HeldEvent]) -> Effects:
+        is_due = self._offers.pass_on(version, sender, events)
+        return self._wake("pass on", "pace_delay_s") if is_due else ()
+
+    def _send_next(self) -> Effects:
+        """Send some of what was asked for, unless that was done a moment ago."""
+        if "send next" in self._set_timers:
+            return ()
+        batch = self._paced.next_batch()
+        return [*batch, *self._wake("send next", "pace_delay_s")] if batch else ()
 
     def _take_offer(self, now_us: int, sender: PeerId, offer: Offer) -> Effects:
         """Ask for what is wanted here, and offer the rest to those beyond."""
@@ -269,10 +284,7 @@ class Content(Protocol):
                 onward.append(held)
         effects: list[Effect] = [ask(sender, offer.version, wanted)] if wanted else []
         effects += self._put_off(onward)  # the tree it came over may be one that nobody repairs
-        version = self._trees.get(offer.version)
-        if version is not None:
-            effects += self._offers.over(version, set(version.links) - {sender}, onward)
-        return effects
+        return [*effects, *self._pass_on(offer.version, sender, onward)]
 
     def _unheard_of(self, now_us: int, sender: PeerId, offer: Offer) -> Iterable[HeldEvent]:
         """The offered events that are not here, with all that is known of them."""
@@ -282,6 +294,7 @@ class Content(Protocol):
             if held is not None and held.is_here:
                 if offer.is_here:
                     held.note_known(sender)
+                    self._paced.strike(sender, event_id)
             elif event_id not in self._seen and self._exists(event_id):
                 # Rather too late than too early: who wants it gets to see the exact time.
                 published_us = published_ms * 1_000 + 999

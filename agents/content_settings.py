@@ -23,6 +23,8 @@ DEFAULTS: Mapping[str, Value] = {
     "replay_delay_s": 0.5,  # how long offers are collected,
     "handover_delay_s": 2.0,  # those over a tree that the event was not published on,
     "update_delay_s": 0.2,  # and subscriptions
+    "pace_delay_s": 0.1,  # how often what was missed goes on: offers of others, and to each peer
+    "pace_events": 10,  # so many of the events that it has asked for
     "ask_after_s": 3.0,  # when a neighbour's subscriptions are missing
     "merging": False,  # whether subscriptions whose union is a box are told as one
     "history_every_events": 10,  # how often other layers are told what was matched
@@ -30,8 +32,15 @@ DEFAULTS: Mapping[str, Value] = {
     "churn": 0.0,  # the share of peers that leave, which is up to the stage (testbed.churn)
     "churn_every_events": 100,
 }
-_ABOVE_0 = ("rate_per_s", "match", "replay_window_s", "update_delay_s", "ask_after_s")
-_AT_LEAST_1 = ("attributes", "psi", "history_every_events", "churn_every_events")
+_ABOVE_0 = (
+    "rate_per_s",
+    "match",
+    "replay_window_s",
+    "update_delay_s",
+    "pace_delay_s",
+    "ask_after_s",
+)
+_AT_LEAST_1 = ("attributes", "psi", "pace_events", "history_every_events", "churn_every_events")
 _AT_MOST = {"match": 1, "churn": 1, "payload_bytes": MAX_PAYLOAD_BYTES, "attributes": ATTRIBUTES}
 
 

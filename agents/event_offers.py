@@ -3,6 +3,9 @@
 An event may be offered over its own tree, where a subscription or a link has come up, and over
 those built after it: one of each newer family (`agents.routing`), as any one joins all peers.
 It is not handed from one version of a family to another, which would take it everywhere twice.
+
+What comes in is not passed on at once but with all else that comes within a moment: repairs bring
+hundreds of events over each link, and an offer of many is as small as one of few.
 """
 
 from collections import defaultdict
@@ -19,18 +22,26 @@ from agents.content_messages import (
 from agents.content_tree import ContentTree
 from agents.content_trees import ContentTrees
 from agents.event_buffer import EventBuffer, HeldEvent
+from agents.paced_events import PacedEvents
 from agents.protocol import PeerId, Send
+
+_Offers = defaultdict[tuple[PeerId, bool], list[Event]]
 
 
 class EventOffers:
     """What this peer has still to offer, and to whom; events may be older than a tree by a bit."""
 
-    def __init__(self, trees: ContentTrees, buffer: EventBuffer, slack_us: int) -> None:
+    def __init__(
+        self, trees: ContentTrees, buffer: EventBuffer, paced: PacedEvents, slack_us: int
+    ) -> None:
         self._trees = trees
         self._buffer = buffer
+        self._paced = paced
         self._slack_us = slack_us
         self._owed: defaultdict[int, set[PeerId]] = defaultdict(set)  # by version
         self._late: list[HeldEvent] = []  # to be offered in newer families than their own
+        # By version, and by who sent them.
+        self._onward: defaultdict[int, dict[PeerId, list[HeldEvent]]] = defaultdict(dict)
 
     def owe(self, version: ContentTree, peers: Iterable[PeerId]) -> bool:
         """Note that peers at links of a version may miss something; says whether they can."""
@@ -44,6 +55,12 @@ class EventOffers:
         self._late += [held for held in events if self._trees.has_heirs(held.event.version)]
         return bool(self._late)
 
+    def pass_on(self, version: int, sender: PeerId, events: list[HeldEvent]) -> bool:
+        """Put events down for all links of a version but one; says whether any is waiting."""
+        if events and self._trees.get(version) is not None:
+            self._onward[version].setdefault(sender, []).extend(events)
+        return bool(self._onward)
+
     def offer_owed(self, now_us: int) -> list[Send]:
         """Offer what is recent to those who may miss it."""
         recent = list(self._buffer.expire(now_us))
@@ -51,7 +68,7 @@ class EventOffers:
         return [
             offer
             for version in self._trees.announced()
-            for offer in self.over(version, owed.get(version.number, set()), recent)
+            for offer in self._over(version, owed.get(version.number, set()), recent)
         ]
 
     def offer_late(self) -> list[Send]:
@@ -60,14 +77,37 @@ class EventOffers:
         return [
             offer
             for version in (self._trees.announced() if late else ())
-            for offer in self.over(version, set(version.links), late)
+            for offer in self._over(version, set(version.links), late)
         ]
 
-    def over(
+    def offer_onward(self) -> list[Send]:
+        """Offer what is to be passed on."""
+        onward, self._onward = self._onward, defaultdict(dict)
+        sends: list[Send] = []
+        for number, by_sender in onward.items():
+            version = self._trees.get(number)
+            if version is not None:
+                offers: _Offers = defaultdict(list)
+                for sender, events in by_sender.items():
+                    self._collect(offers, version, set(version.links) - {sender}, events)
+                sends += _messages(version, offers)
+        return sends
+
+    def _over(
         self, version: ContentTree, peers: set[PeerId], events: Iterable[HeldEvent]
     ) -> Iterable[Send]:
         """Offer to peers at links of a version what they want and are not known to have."""
-        offers: defaultdict[tuple[PeerId, bool], list[Event]] = defaultdict(list)
+        offers: _Offers = defaultdict(list)
+        self._collect(offers, version, peers, events)
+        return _messages(version, offers)
+
+    def _collect(
+        self,
+        offers: _Offers,
+        version: ContentTree,
+        peers: set[PeerId],
+        events: Iterable[HeldEvent],
+    ) -> None:
         for held in events if peers else ():
             event = held.event
             if self._belongs(event, version) and not peers.issubset(held.known):
@@ -75,23 +115,18 @@ class EventOffers:
                     if peer not in held.known:
                         held.known.append(peer)
                         offers[peer, held.is_here].append(event)
-        for (peer, is_here), some in sorted(offers.items(), key=lambda item: item[0]):
-            for at in range(0, len(some), EVENTS_PER_OFFER):
-                offer = offer_of(version.number, is_here, some[at : at + EVENTS_PER_OFFER])
-                yield Send(peer, offer, reliable=True)
 
     def fulfil(self, sender: PeerId, wish: Wanted) -> list[Send]:
-        """Send what is here over the tree that it was offered on; ask on for the rest."""
-        sends: list[Send] = []
+        """Have sent what is here over the tree that it was offered on; ask on for the rest."""
         to_ask: defaultdict[PeerId, list[int]] = defaultdict(list)
         for held in filter(None, map(self._buffer.get, wish.events)):
             if held.is_here:
                 copy = copy_event(held.event, held.event.hop_count, wish.version)
-                sends.append(Send(sender, copy, reliable=True))
+                self._paced.add(sender, copy)
                 continue
             for peer in held.ask_for(sender):
                 to_ask[peer].append(held.event.event_id)
-        return [*sends, *(ask(p, wish.version, events) for p, events in sorted(to_ask.items()))]
+        return [ask(peer, wish.version, events) for peer, events in sorted(to_ask.items())]
 
     def ask_again(self, to: PeerId, wish: Wanted) -> list[Send]:
         """Ask a peer again as long as the tree has it; else another will make an offer."""
@@ -110,6 +145,13 @@ class EventOffers:
             return False
         is_homeless = event.version == NO_TREE
         return is_homeless or event.published_us >= version.built_us - self._slack_us
+
+
+def _messages(version: ContentTree, offers: _Offers) -> Iterable[Send]:
+    for (peer, is_here), some in sorted(offers.items(), key=lambda item: item[0]):
+        for at in range(0, len(some), EVENTS_PER_OFFER):
+            offer = offer_of(version.number, is_here, some[at : at + EVENTS_PER_OFFER])
+            yield Send(peer, offer, reliable=True)
 
 
 def ask(peer: PeerId, version: int, events: list[int]) -> Send:
