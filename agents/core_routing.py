@@ -48,7 +48,7 @@ from agents.tree_versions import TreeVersions
 
 # News of the leader wait for up to this share of a period: it may be followed by a better one, and
 # if all peers passed on its numbers at once, the hellos of all would meet on the links.
-_SOON = 0.1
+_SOON = 0.25
 _CORE_PATHS = ("tree", "apsp")  # over the root core's tree, or all shortest paths between cores
 _FIXED = {
     "strategy": MST,
