@@ -146,14 +146,14 @@ class Simulator:
                 queue.add(event)
                 break
             self.now_us = now_us
-            if source is not None:
+            if seat is None:
+                content(now_us)
+            elif source is not None:
                 if self._notes is not None:
                     self._note_arrival(self._notes, event)
                 self._hand_over(now_us, seat, content)
-            elif seat is None:
-                content(now_us)
-            else:
-                self._ring(now_us, number, seat, content)
+            elif seat.timers.get(content) == number:  # neither replaced nor cancelled
+                self._ring(now_us, seat, content)
         self.now_us = max(self.now_us, until_us)
 
     def close(self) -> None:
@@ -229,13 +229,14 @@ class Simulator:
             actions = agent.on_datagram(now_us, datagram)
         except Exception as error:
             raise _failure(seat, now_us, error) from error
-        self._carry_out(now_us, seat, actions)
+        if actions:
+            self._carry_out(now_us, seat, actions)
 
-    def _ring(self, now_us: int, number: int, seat: Seat, name: Hashable) -> None:
-        """Let an agent know that a timer has run out, if that was not replaced or cancelled."""
-        if seat.timers.get(name) != number or seat.agent is None:
-            return
+    def _ring(self, now_us: int, seat: Seat, name: Hashable) -> None:
+        """Let an agent know that a timer has run out."""
         del seat.timers[name]
+        if seat.agent is None:
+            return
         try:
             actions = seat.agent.on_timer(now_us, name)
         except Exception as error:
