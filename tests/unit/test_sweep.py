@@ -12,6 +12,9 @@ from testbed.sweep import Sweep, load_sweep
 from testbed.sweep_directory import name_run
 
 
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+
+
 def sweep_of(folder: Path, text: str, **changes: Any) -> Sweep:
     path = folder / "mine.toml"
     path.write_text(text)
@@ -30,6 +33,12 @@ def test_a_plain_file_is_a_sweep_of_one_that_is_nothing_else(tmp_path: Path) -> 
         load_experiment(tmp_path / "mine.toml")
     ]
     assert sweep.text == text
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_the_files_that_come_with_the_testbed_are_right(path: Path) -> None:
+    sweep = load_sweep(path)
+    assert {swept.experiment.name for swept in sweep.experiments} == {path.stem}
 
 
 def test_lists_are_crossed_in_the_order_of_the_file(tmp_path: Path) -> None:
