@@ -56,6 +56,7 @@ from agents.subscription import Subscription
 
 _BUFFERED_EVENTS = 8_192
 _SEEN_EVENTS = 65_536
+_ASKED_WITHIN = 50  # a new tree is asked for by the publishers of one event in so many
 
 
 class Content(Protocol):
@@ -179,8 +180,10 @@ class Content(Protocol):
         return self._us("start_s") + int(number * 1e6 / self.settings["rate_per_s"])
 
     def _ask_for_tree(self, event_id: int) -> Effects:
+        """Ask for a new tree when it is time; as some publishers may be gone, the next few ask, too."""
         every = self.settings["recalculate_every_events"]
-        return [Announce(Recalculate(self._current))] if every and event_id % every == 0 else ()
+        is_time = 0 < every <= event_id and event_id % every <= every // _ASKED_WITHIN
+        return [Announce(Recalculate(self._current))] if is_time else ()
 
     # Events
 

@@ -38,6 +38,7 @@ from agents.routing_messages import (
     Farewell,
     JoinCore,
     LeaveCore,
+    RecalculationRequest,
     SelectionCall,
     TreeHello,
 )
@@ -179,6 +180,8 @@ class CoreRouting(Protocol):
                 self.versions.forget_told(to, version)
             case SelectionCall():
                 return self.selection.on_down(now_us, to)
+            case RecalculationRequest():
+                self.selection.forget_told(to)
         return []
 
     # Leader and spanning tree
@@ -190,6 +193,7 @@ class CoreRouting(Protocol):
             effects += self._on_down(now_us, peer)
         is_stirred = self.tree.expire(now_us, self._patience_us)
         effects += self.versions.on_tick(now_us, self._patience_us)
+        effects += self.selection.pass_wish_on()
         if self.tree.is_leader:
             effects += self._lead(now_us)
         elif is_stirred or now_us - self._said_hello_us >= 3 * self._period_us // 2:

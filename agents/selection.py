@@ -71,6 +71,7 @@ class Selection:
         self._round: SelectionRound | None = None
         self._called = 0  # the newest version for which a selection is known to have begun
         self._tired_of = 0  # the newest version that somebody wants replaced
+        self._told_wish: PeerId | None = None  # the parent that was told so
 
     def is_due(self, now_us: int, patience_us: int) -> bool:
         """Whether the leader should begin a selection.
@@ -102,12 +103,23 @@ class Selection:
 
     def tire(self, version: int) -> Effects:
         """Have a version replaced: by this peer if it is the leader, else by whoever is."""
-        if version <= self._tired_of:
+        if version > self._tired_of:
+            self._tired_of, self._told_wish = version, None
+        return self.pass_wish_on()
+
+    def pass_wish_on(self) -> Effects:
+        """Tell the parent of a wish that is still open, unless it was told; it may be a new one."""
+        parent = self._tree.parent
+        is_open = 0 < self._versions.newest <= self._tired_of
+        if not is_open or self._tree.is_leader or parent in (None, self._told_wish):
             return []
-        self._tired_of = version
-        if self._tree.is_leader or self._tree.parent is None:
-            return []
-        return [Send(self._tree.parent, RecalculationRequest(version), reliable=True)]
+        self._told_wish = parent
+        return [Send(parent, RecalculationRequest(self._tired_of), reliable=True)]
+
+    def forget_told(self, parent: PeerId) -> None:
+        """A parent was not told of a wish after all."""
+        if self._told_wish == parent:
+            self._told_wish = None
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Take in a message about a selection."""

@@ -389,6 +389,15 @@ def test_the_history_is_announced_and_a_new_tree_asked_for() -> None:
     assert history[-1].window() == EventWindow(50, ((1 << 50) - 1).to_bytes(7))
 
 
+def test_several_publishers_ask_for_a_tree_as_some_may_be_gone() -> None:
+    net = Trees(1, recalculate_every_events=100, events=250)
+    net.use(0.5, 3)
+    peer = net.start().run(9).protocols[0]
+    asked = [number for number in range(1, 251)
+             if Announce(Recalculate(3)) in peer.on_timer(10_000_000, "publish")]  # fmt: skip
+    assert asked == [100, 101, 102, 200, 201, 202]
+
+
 def test_many_peers_and_a_rebuild_while_they_come_and_go() -> None:
     net = Trees(150, 4, events=600, match=0.05, rate_per_s=20.0, routers=60)
     edges = net.tree(0.5, 1, net.random_tree(), over_s=1.0)

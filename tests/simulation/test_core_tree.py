@@ -193,6 +193,19 @@ def test_the_layer_above_can_have_the_tree_recalculated_once_by_many() -> None:
     assert len(one.recorded("cores_selected")) == 2
 
 
+def test_a_wish_for_a_new_tree_outlives_the_leader_and_others_on_its_way() -> None:
+    for seed in range(4):
+        one = crowd(seed, recalculate_s=0.0).run(15)
+        first, (leader,) = one.current(), one.leaders()
+        wishing = max(one.listener)
+        one.tell(wishing, Recalculate(first))
+        on_its_way = one.routing[wishing].tree.parent
+        one.kill(leader, *{on_its_way} - {leader, None})
+        if is_whole(one):
+            one.run(70).check_tree()
+            assert one.current() > first
+
+
 def test_a_family_is_recalculated_by_who_is_tired_of_one_of_its_versions() -> None:
     one = crowd(4, core_paths="apsp").run(15)
     members = {values["version"] for values in one.recorded("tree_link_added")}
