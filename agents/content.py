@@ -180,7 +180,7 @@ class Content(Protocol):
         return self._us("start_s") + int(number * 1e6 / self.settings["rate_per_s"])
 
     def _ask_for_tree(self, event_id: int) -> Effects:
-        """Ask for a new tree when it is time; as some publishers may be gone, the next few ask, too."""
+        """Ask for a new tree when it is time; the next few do, too, as one may be gone."""
         every = self.settings["recalculate_every_events"]
         is_time = 0 < every <= event_id and event_id % every <= every // _ASKED_WITHIN
         return [Announce(Recalculate(self._current))] if is_time else ()

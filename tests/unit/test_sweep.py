@@ -11,7 +11,6 @@ from testbed.experiment import load_experiment, parse_change
 from testbed.sweep import Sweep, load_sweep
 from testbed.sweep_directory import name_run
 
-
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 
 
