@@ -96,9 +96,11 @@ def carry_in_session(
     from analysis.spark_tasks import carry, shipped_packages
 
     work = functools.partial(perform_task, measure=measure)
+    # Values in lists mostly go up, and so does what runs take. Those that take longest come first,
+    # so that no core waits for them at the end.
     with (
         shipped_packages(spark, PACKAGES, _DISTRIBUTION),
-        closing(carry(spark, work, tasks, at_once, _say)) as carried,
+        closing(carry(spark, work, tasks[::-1], at_once, _say)) as carried,
     ):
         for task, outcome in carried:
             yield task, outcome if isinstance(outcome, str) else give_up(task, outcome)
