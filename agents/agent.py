@@ -93,8 +93,11 @@ class Agent:
     @property
     def figures(self) -> dict[str, int]:
         """Everything counted so far, and the messages sent, also by kind as `sent_<kind>`."""
-        by_kind = {f"sent_{kind.__name__}": sent for kind, sent in self._sent_by_kind.items()}
-        return {**self.counts, "sent": sum(by_kind.values()), **by_kind}
+        figures = {**self.counts, "sent": sum(self._sent_by_kind.values())}
+        for kind, sent in self._sent_by_kind.items():
+            name = f"sent_{kind.__name__}"
+            figures[name] = figures.get(name, 0) + sent
+        return figures
 
     def start(self, now_us: int) -> Actions:
         """Bring the protocol up."""

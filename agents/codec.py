@@ -83,7 +83,7 @@ class _Coder:
 class _Kind:
     """A kind of message: how one is made of its values, and whether some travel in the header.
 
-    `layout` is what can be packed in one go: the header, and the body if its size is fixed.
+    `layout` is what can be unpacked in one go: the header, and the body if its size is fixed.
     """
 
     number: int
@@ -288,6 +288,8 @@ def _coder(hint: Any) -> _Coder:
     if origin in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
         return _optional_coder(_coder(arguments[0]))
     if isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint)):
+        if not set(_IN_HEADER).isdisjoint(field_names(hint)):
+            raise TypeError(f"{hint.__name__}: only a message itself has {' or '.join(_IN_HEADER)}")
         body, make = _record_coder(hint), _maker(hint)
         return _Coder(body.encode, lambda data, at: _build(make, *body.decode(data, at)))
     raise TypeError(

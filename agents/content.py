@@ -56,7 +56,7 @@ from agents.subscription import Subscription
 
 _BUFFERED_EVENTS = 8_192
 _SEEN_EVENTS = 65_536
-_ASKED_WITHIN = 50  # a new tree is asked for by the publishers of one event in so many
+_ASKERS = 3  # publishers that ask for a new tree
 
 
 class Content(Protocol):
@@ -182,7 +182,7 @@ class Content(Protocol):
     def _ask_for_tree(self, event_id: int) -> Effects:
         """Ask for a new tree when it is time; the next few do, too, as one may be gone."""
         every = self.settings["recalculate_every_events"]
-        is_time = 0 < every <= event_id and event_id % every <= every // _ASKED_WITHIN
+        is_time = 0 < every <= event_id and event_id % every < _ASKERS
         return [Announce(Recalculate(self._current))] if is_time else ()
 
     # Events

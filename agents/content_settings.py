@@ -23,8 +23,8 @@ DEFAULTS: Mapping[str, Value] = {
     "replay_delay_s": 0.5,  # how long offers are collected,
     "handover_delay_s": 2.0,  # those over a tree that the event was not published on,
     "update_delay_s": 0.2,  # and subscriptions
-    "pace_delay_s": 0.1,  # how often what was missed goes on: offers of others, and to each peer
-    "pace_events": 10,  # so many of the events that it has asked for
+    "pace_delay_s": 0.1,  # how often what was missed goes on, offers and events,
+    "pace_events": 10,  # and how many events each time to each peer that has asked for them
     "ask_after_s": 3.0,  # when a neighbour's subscriptions are missing
     "merging": False,  # whether subscriptions whose union is a box are told as one
     "history_every_events": 10,  # how often other layers are told what was matched

@@ -117,7 +117,7 @@ class Selection:
         return [Send(parent, RecalculationRequest(self._tired_of), reliable=True)]
 
     def forget_told(self, parent: PeerId) -> None:
-        """A parent was not told of a wish after all."""
+        """A parent does not know of a wish, or not any more."""
         if self._told_wish == parent:
             self._told_wish = None
 
@@ -139,7 +139,8 @@ class Selection:
         return []
 
     def on_down(self, now_us: int, peer: PeerId) -> Effects:
-        """Wait no longer for a neighbour that is gone."""
+        """Wait no longer for a neighbour that is gone; it may come back and know of no wish."""
+        self.forget_told(peer)
         if self._round is None or self._round.is_reported:
             return []
         self._round.lose(peer)

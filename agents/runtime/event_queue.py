@@ -18,7 +18,7 @@ from typing import Any
 Event = tuple[int, int, Any, int | None, Any]
 Call = Callable[[int], None]
 
-SLOT_BITS = 12  # of a slot's width in microseconds: 4 ms
+SLOT_BITS = 12  # a slot is 2**12 microseconds wide, 4 ms
 
 
 class EventQueue:
@@ -26,9 +26,9 @@ class EventQueue:
 
     def __init__(self) -> None:
         self.numbers = count()
-        self.near: list[Event] = []  # a heap of all events up to the end of the slot `_now`
+        self.near: list[Event] = []  # a heap of all events up to the end of the slot `_near_slot`
         self.later: dict[int, list[Event]] = {}  # by slot
-        self._now = -1
+        self._near_slot = -1
         self._slots: list[int] = []  # a heap of the slots with events
 
     def __iter__(self) -> Iterator[Event]:
@@ -44,7 +44,7 @@ class EventQueue:
     def add(self, event: Event) -> None:
         """Add an event."""
         slot = event[0] >> SLOT_BITS
-        if slot <= self._now:
+        if slot <= self._near_slot:
             heappush(self.near, event)
         elif slot in self.later:
             self.later[slot].append(event)
@@ -55,8 +55,8 @@ class EventQueue:
     def approach(self, time_us: int) -> bool:
         """Whether there are events near, or slots that begin before a time, to look at next."""
         if not self.near and self._slots and self._slots[0] << SLOT_BITS < time_us:
-            self._now = heappop(self._slots)
-            self.near += self.later.pop(self._now)
+            self._near_slot = heappop(self._slots)
+            self.near += self.later.pop(self._near_slot)
             heapify(self.near)
         return bool(self.near)
 

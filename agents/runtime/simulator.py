@@ -1,4 +1,4 @@
-"""Agents in a simulation: a heap of events instead of sockets and a clock.
+"""Agents in a simulation: a queue of events instead of sockets and a clock.
 
 The simulator drives the same `Agent` as the socket loop does, on a network that has the delays,
 losses, rates and queues of an underlay. Time is whole microseconds. Chance comes from one seed,

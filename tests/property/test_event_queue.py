@@ -1,45 +1,57 @@
 """The queue of a simulation, against a plain sorted list."""
 
 import heapq
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.runtime.event_queue import Event, EventQueue
 
-# How far in the future events are added, whenever one has happened; some within one slot.
-DELAYS_US = st.lists(st.sampled_from([0, 1, 900, 4_095, 4_096, 5_000, 70_000, 2**33]), max_size=3)
+# How far in the future an event is added when one happens; some are in the same slot.
+DELAYS_US = st.lists(st.sampled_from([0, 1, 900, 4_095, 4_096, 5_000, 70_000, 2**33]))
 
 
-def take_before(queue: EventQueue, time_us: int) -> list[Event]:
-    """The events before a time, as the simulator takes them."""
-    taken = []
-    while queue.near or queue.approach(time_us):
-        event = heapq.heappop(queue.near)
-        if event[0] >= time_us:
-            queue.add(event)
-            break
-        taken.append(event)
-    return taken
+class Future:
+    """The queue, and the same events in a list."""
+
+    def __init__(self) -> None:
+        self.queue = EventQueue()
+        self.expected: list[Event] = []
+
+    def add(self, time_us: int) -> None:
+        event = (time_us, next(self.queue.numbers), None, None, None)
+        self.queue.add(event)
+        self.expected.append(event)
+
+    def check_until(self, time_us: int, delays_us: Iterator[int]) -> None:
+        """Take events as the simulator does, and let some of them add others."""
+        queue = self.queue
+        while queue.near or queue.approach(time_us):
+            event = heapq.heappop(queue.near)
+            if event[0] >= time_us:
+                queue.add(event)
+                break
+            assert event == min(self.expected)
+            self.expected.remove(event)
+            if (delay_us := next(delays_us, None)) is not None:
+                self.add(event[0] + delay_us)
+        assert all(event[0] >= time_us for event in self.expected)
+        assert sorted(queue) == sorted(self.expected)
 
 
-@given(st.lists(st.integers(0, 40_000)), st.lists(DELAYS_US), st.lists(st.integers(0, 90_000)))
+@given(st.lists(st.integers(0, 40_000)), DELAYS_US, st.lists(st.integers(0, 90_000)))
 def test_events_come_by_time_and_then_as_they_were_added(
-    first: list[int], later: list[list[int]], stops: list[int]
+    first: list[int], delays_us: list[int], stops: list[int]
 ) -> None:
-    queue, expected = EventQueue(), []
-    now_us = 0
-    for stop_us, delays_us in zip([0, *sorted(stops)], [first, *later], strict=False):
-        due = sorted(event for event in expected if event[0] < stop_us)
-        assert take_before(queue, stop_us) == due
-        expected = [event for event in expected if event[0] >= stop_us]
-        now_us = stop_us
-        for delay_us in delays_us:
-            event = (now_us + delay_us, next(queue.numbers), None, None, None)
-            queue.add(event)
-            expected.append(event)
-    assert sorted(queue) == sorted(expected)
-    queue.replace((time_us + 5, *rest) for time_us, *rest in expected)  # type: ignore[misc]
-    assert [time_us - 5 for time_us, *_ in take_before(queue, 2**40)] == [
-        event[0] for event in sorted(expected)
-    ]
+    future, delays = Future(), iter(delays_us)
+    for time_us in first:
+        future.add(time_us)
+    for stop_us in sorted(stops):
+        future.check_until(stop_us, delays)
+        future.add(stop_us)
+    queue = future.queue
+    queue.replace((time_us + 5, *rest) for time_us, *rest in queue)  # type: ignore[misc]
+    future.expected = [(event[0] + 5, *event[1:]) for event in future.expected]
+    future.check_until(2**40, iter(()))
+    assert not future.expected

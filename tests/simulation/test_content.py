@@ -383,7 +383,7 @@ def test_the_history_is_announced_and_a_new_tree_asked_for() -> None:
     peer = net.start().run(9).protocols[0]
     effects = [effect for _ in range(50) for effect in peer.on_timer(10_000_000, "publish")]
     announced = [effect.content for effect in effects if isinstance(effect, Announce)]
-    assert [content for content in announced if content == Recalculate(3)] == [Recalculate(3)] * 2
+    assert announced.count(Recalculate(3)) == 6
     history = [content for content in announced if isinstance(content, RecentEvents)]
     assert len(history) == 10
     assert history[-1].window() == EventWindow(50, ((1 << 50) - 1).to_bytes(7))

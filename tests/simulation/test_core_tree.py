@@ -193,17 +193,33 @@ def test_the_layer_above_can_have_the_tree_recalculated_once_by_many() -> None:
     assert len(one.recorded("cores_selected")) == 2
 
 
-def test_a_wish_for_a_new_tree_outlives_the_leader_and_others_on_its_way() -> None:
+@pytest.mark.parametrize("heard_for_s", [0.0, 0.3])
+def test_a_wish_for_a_new_tree_outlives_the_leader_and_others_on_its_way(
+    heard_for_s: float,
+) -> None:
+    checked = 0
     for seed in range(4):
-        one = crowd(seed, recalculate_s=0.0).run(15)
-        first, (leader,) = one.current(), one.leaders()
-        wishing = max(one.listener)
+        one = crowd(seed).run(15)
+        first, (leader,), wishing = one.current(), one.leaders(), max(one.listener)
         one.tell(wishing, Recalculate(first))
-        on_its_way = one.routing[wishing].tree.parent
-        one.kill(leader, *{on_its_way} - {leader, None})
+        one.run(15 + heard_for_s)
+        one.kill(*{leader, one.routing[wishing].tree.parent or leader}).run(15.5)
         if is_whole(one):
+            checked += 1
             one.run(70).check_tree()
             assert one.current() > first
+    assert checked >= 3
+
+
+def test_a_wish_for_a_new_tree_outlives_what_a_leader_forgets_when_it_starts_anew() -> None:
+    for seed in range(4):
+        one = crowd(seed).run(15)
+        first, (leader,) = one.current(), one.leaders()
+        one.tell(max(one.listener), Recalculate(first))
+        one.simulator.stop_agent(15_200_000, one.host[leader])
+        one.simulator.start_agent(15_700_000, one.host[leader])
+        one.run(70).check_tree()
+        assert one.current() > first
 
 
 def test_a_family_is_recalculated_by_who_is_tired_of_one_of_its_versions() -> None:

@@ -135,6 +135,19 @@ def test_named_tuples_are_messages_too(content: Move | Step) -> None:
         assert {type(corner) for corner in (found.start, *found.ways)} == {Corner}
 
 
+def test_what_travels_in_the_header_is_the_messages_own() -> None:
+    class Part(NamedTuple):
+        event_id: U64
+
+    @dataclass(frozen=True)
+    class Whole:
+        parts: tuple[Part, ...]
+
+    Whole.__annotations__["parts"] = tuple[Part, ...]
+    with pytest.raises(TypeError, match="Part: only a message itself has event_id"):
+        message(216)(Whole)
+
+
 def test_nan_and_emptiness_travel_too() -> None:
     assert decode(encode(Datagram(Empty(), 0, 1, 2, 3, 4, 5))).content == Empty()
     nan = Everything(**{**SAMPLE.__dict__, "real": math.nan})

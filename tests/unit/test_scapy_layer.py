@@ -56,6 +56,7 @@ def test_the_codec_reads_what_scapy_builds() -> None:
     ) / Raw((5).to_bytes(4))
     datagram = decode(bytes(made))
     assert datagram.content == Ping(5)
+    assert type(datagram.content) is Ping
     assert (datagram.flags, datagram.run_id, datagram.message_id) == (WANTS_ACK, 7, 9)
     assert datagram.sender == int(IPv4Address("10.0.1.2"))
 
