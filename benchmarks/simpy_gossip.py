@@ -7,13 +7,17 @@ the one that says least:
 - "nodes": routers are processes with mailboxes too, and a cable is a process that waits for the
   link's delay and puts the packet into the next mailbox (the "event latency" example of SimPy's
   documentation). Here every link could get a rate or go down, as in our simulator.
-- "links": a packet is one process that waits for the delay of each link on its way in turn.
-- "ways": a packet is one process that waits once, for the delay of its whole way.
+- "links": a packet is one process that waits for each link on its way in turn, as long as that
+  link's delay is at the time. So a link could get another delay or go down under packets, as in
+  our simulator.
+- "ways": a packet is one process that waits once, for the delay of its whole way. Links are not
+  known.
 
 Ways are looked up before the clock runs, and nothing is written down, to SimPy's advantage.
 """
 
 from collections.abc import Generator, Hashable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -26,18 +30,26 @@ from topologies.routes import Routes
 
 Style = Literal["nodes", "links", "ways"]
 _Process = Generator[simpy.Event, Any, None]
-_Packet = tuple[Datagram, list[tuple[int, simpy.Store]], int]
+_Packet = tuple[Datagram, list["SimpyCable"], int]
+
+
+@dataclass(slots=True)
+class SimpyCable:
+    """A link in one direction, which may change: its delay, and the mailbox at its end."""
+
+    delay_us: int
+    mailbox: simpy.Store
 
 
 class SimpyHost:
-    """An agent with its mailbox, its timers, and its ways to others: delay and next mailbox."""
+    """An agent with its mailbox, its timers, and its ways to others."""
 
     def __init__(self, env: simpy.Environment, name: str, agent: Agent) -> None:
         self.name = name
         self.agent = agent
         self.mailbox = simpy.Store(env)
         self.timers: dict[Hashable, int] = {}
-        self.ways: dict[int, list[tuple[int, simpy.Store]]] = {}
+        self.ways: dict[int, list[SimpyCable]] = {}
 
 
 class SimpySimulation:
@@ -64,19 +76,21 @@ class SimpySimulation:
         self._env.run(until_us)
 
     def _find_ways(self, routes: Routes, contacts: Mapping[str, tuple[int, ...]]) -> None:
-        delay_us = _link_delays(routes)
         mailboxes = {host.name: host.mailbox for host in self._host_at.values()}
         for router in routes.underlay.routers:
             mailboxes[router.name] = simpy.Store(self._env)
             self._env.process(self._route(mailboxes[router.name]))
+        cables = {
+            link: SimpyCable(delay_us, mailboxes[link[1]])
+            for link, delay_us in _link_delays(routes).items()
+        }
         for a in self._host_at.values():
             for b in (self._host_at[address] for address in contacts[a.name]):
                 for source, target in ((a, b), (b, a)):
                     path = routes.path(source.name, target.name)
-                    links = pairwise(path)
-                    way = [(delay_us[link], mailboxes[link[1]]) for link in links]
+                    way = [cables[link] for link in pairwise(path)]
                     if self._style == "ways":
-                        way = [(sum(delay for delay, _ in way), target.mailbox)]
+                        way = [SimpyCable(sum(cable.delay_us for cable in way), target.mailbox)]
                     source.ways[target.agent.address] = way
 
     def _live(self, host: SimpyHost) -> _Process:
@@ -93,15 +107,14 @@ class SimpySimulation:
 
     def _cable(self, packet: _Packet) -> _Process:
         datagram, way, step = packet
-        delay_us, mailbox = way[step]
-        yield self._env.timeout(delay_us)
-        mailbox.put((datagram, way, step + 1))
+        yield self._env.timeout(way[step].delay_us)
+        way[step].mailbox.put((datagram, way, step + 1))
 
     def _cross_links(self, packet: _Packet) -> _Process:
         way = packet[1]
-        for delay_us, _ in way:
-            yield self._env.timeout(delay_us)
-        way[-1][1].put(packet)
+        for cable in way:
+            yield self._env.timeout(cable.delay_us)
+        way[-1].mailbox.put(packet)
 
     def _carry_out(self, host: SimpyHost, actions: Actions) -> None:
         carry = self._cable if self._style == "nodes" else self._cross_links

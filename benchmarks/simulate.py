@@ -110,10 +110,9 @@ def run() -> dict[str, float]:
         "messages_per_s": ours,
         "messages_per_s_encoded": encoded,
         "messages_per_s_logged": logged,
-        # Beside SimPy with the same network: links that may change while a packet is on its way. A
-        # packet that waits once for its whole way is the least that one can write in SimPy, and
-        # knows no links. Our simulator calls the garbage collector less often, which made no
-        # difference to SimPy.
+        # Beside SimPy with the same network: links that may change while a packet is under way.
+        # The least that one can write in SimPy waits once for a whole way, and knows no links. Our
+        # simulator calls the garbage collector less often, which made no difference to SimPy.
         "speedup_vs_simpy": ours / by_links,
         "speedup_vs_simpy_ways": ours / by_ways,
         "speedup_vs_simpy_routers": ours / by_nodes,
