@@ -83,7 +83,8 @@ class _Coder:
 class _Kind:
     """A kind of message: how one is made of its values, and whether some travel in the header.
 
-    `layout` is what can be unpacked in one go: the header, and the body if its size is fixed.
+    `layout` is what can be packed in one go: the header, and the body if its size is fixed, whose
+    values `read` then takes out of a message.
     """
 
     number: int
@@ -94,6 +95,7 @@ class _Kind:
     has_event: bool
     is_fixed: bool
     layout: struct.Struct
+    read: Callable[[Any], Sequence[Any]]
 
 
 _kinds: dict[int, _Kind] = {}
@@ -107,13 +109,14 @@ def message(kind: int) -> Callable[[_Class], _Class]:
         if kind in _kinds or not 1 <= kind <= 255:
             raise ValueError(f"{cls.__name__}: expected a free kind from 1 to 255, found {kind}")
         names, hints = field_names(cls), get_type_hints(cls, include_extras=True)
-        formats = [_fixed_format(hints[name]) for name in names if name not in _IN_HEADER]
+        in_body = tuple(name for name in names if name not in _IN_HEADER)
+        formats = [_fixed_format(hints[name]) for name in in_body]
         is_fixed = all(formats)
         layout = struct.Struct(HEADER.format + "".join(formats)) if is_fixed else HEADER
-        has_event = any(name in _IN_HEADER for name in names)
         _kinds[kind] = _kind_of[cls] = _Kind(
-            kind, cls.__name__, _maker(cls), names, _record_coder(cls), has_event, is_fixed, layout
-        )
+            kind, cls.__name__, _maker(cls), names, _record_coder(cls), in_body != names, is_fixed,
+            layout, _reader(cls, in_body),
+        )  # fmt: skip
         return cls
 
     return register
@@ -136,20 +139,23 @@ def encode(datagram: Datagram) -> bytes:
     """A datagram as it goes over the network."""
     content, flags, run_id, sender, receiver, message_id, sent_us = datagram
     kind = _kind_of[type(content)]
+    event_id = hop_count = 0
+    if kind.has_event:
+        event_id, hop_count = getattr(content, "event_id", 0), getattr(content, "hop_count", 0)
+    if kind.is_fixed:
+        return kind.layout.pack(
+            MAGIC, VERSION, kind.number, flags, hop_count, kind.layout.size - HEADER.size,
+            run_id, sender, receiver, message_id, event_id, sent_us, *kind.read(content),
+        )  # fmt: skip
     body = kind.body.encode(content)
     size = HEADER.size + len(body)
     if size > MAX_DATAGRAM_BYTES:
         raise ValueError(f"{kind.name}: expected at most {MAX_DATAGRAM_BYTES} bytes, found {size}")
-    event_id = hop_count = 0
-    if kind.has_event:
-        event_id, hop_count = getattr(content, "event_id", 0), getattr(content, "hop_count", 0)
-    return (
-        HEADER.pack(
-            MAGIC, VERSION, kind.number, flags, hop_count, len(body),
-            run_id, sender, receiver, message_id, event_id, sent_us,
-        )
-        + body
+    header = HEADER.pack(
+        MAGIC, VERSION, kind.number, flags, hop_count, len(body),
+        run_id, sender, receiver, message_id, event_id, sent_us,
     )  # fmt: skip
+    return header + body
 
 
 def decode(data: bytes) -> Datagram:
@@ -187,6 +193,15 @@ def _is_named_tuple(cls: type) -> bool:
 def _maker(cls: type) -> Callable[[Sequence[Any]], Any]:
     """What makes a message of all its values."""
     return partial(tuple.__new__, cls) if _is_named_tuple(cls) else lambda values: cls(*values)
+
+
+def _reader(cls: type, in_body: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
+    """What takes the values of the body out of a message."""
+    if _is_named_tuple(cls) and in_body == field_names(cls):
+        return lambda content: content
+    if len(in_body) > 1:
+        return attrgetter(*in_body)
+    return lambda content: [getattr(content, name) for name in in_body]
 
 
 def _with_header_fields(
