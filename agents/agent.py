@@ -82,6 +82,7 @@ class Agent:
     def __init__(self, address: PeerId, run_id: int, protocol: Protocol) -> None:
         self.address = address
         self.counts: defaultdict[str, int] = defaultdict(int)
+        self._received = 0
         self._sent_by_kind: defaultdict[type, int] = defaultdict(int)
         self._run_id = run_id
         self._protocol = protocol
@@ -93,7 +94,8 @@ class Agent:
     @property
     def figures(self) -> dict[str, int]:
         """Everything counted so far, and the messages sent, also by kind as `sent_<kind>`."""
-        figures = {**self.counts, "sent": sum(self._sent_by_kind.values())}
+        sent = sum(self._sent_by_kind.values())
+        figures = {**self.counts, "received": self._received, "sent": sent}
         for kind, sent in self._sent_by_kind.items():
             name = f"sent_{kind.__name__}"
             figures[name] = figures.get(name, 0) + sent
@@ -124,30 +126,30 @@ class Agent:
     def on_datagram(self, now_us: int, datagram: Datagram) -> Actions:
         """Take in a datagram of this run, for this agent, from who it says."""
         content, flags, _, sender, _, message_id, _ = datagram
-        self.counts["received"] += 1
-        kind = type(content)
-        if kind is Acknowledgement:
-            if not self._outbox.acknowledge(now_us, sender, content.message_id):
-                return []
-            return [CancelTimer(("resend", content.message_id))]
-        is_new = self._windows[sender].is_new(message_id)
-        if is_new is None:
-            # It may never have arrived before, so its sender must not believe that it did.
-            self.counts["too_old"] += 1
-            return []
+        self._received += 1
         actions: Actions = []
         if flags & WANTS_ACK:
+            is_new = self._windows[sender].is_new(message_id)
+            if is_new is None:
+                # It may never have arrived before, so its sender must not believe that it did.
+                self.counts["too_old"] += 1
+                return []
             actions.append(self._address(now_us, sender, Acknowledgement(message_id)))
-        if not is_new:
-            self.counts["repeated"] += 1
-        elif kind is Ping:
+            if not is_new:
+                self.counts["repeated"] += 1
+                return actions
+        kind = type(content)
+        if kind is Acknowledgement:
+            if self._outbox.acknowledge(now_us, sender, content.message_id):
+                actions.append(CancelTimer(("resend", content.message_id)))
+            return actions
+        if kind is Ping:
             actions.append(self._address(now_us, sender, Pong(content.token)))
-        elif kind is Pong:
-            actions += self._take_pong(now_us, sender, content.token)
-        else:
-            effects = self._protocol.on_message(now_us, sender, content)
-            return self._carry_out(now_us, effects, actions)
-        return actions
+            return actions
+        if kind is Pong:
+            return actions + self._take_pong(now_us, sender, content.token)
+        effects = self._protocol.on_message(now_us, sender, content)
+        return self._carry_out(now_us, effects, actions)
 
     def on_timer(self, now_us: int, name: Hashable) -> Actions:
         """Go on with what waited for a timer."""

@@ -59,24 +59,23 @@ class Share:
 
     def on_push(self, push: Push) -> Pull:
         """Take half of the difference; the answer is the other half."""
-        self._follow(push)
-        change = (self.value - push.value) / 2 if self._is_same(push) else 0.0
+        change = (self.value - push.value) / 2 if self._joins(push) else 0.0
         self.value -= change
         return Pull(self.epoch, self.initiator, change)
 
     def on_pull(self, pull: Pull) -> None:
         """Take the other half."""
-        self._follow(pull)
-        if self._is_same(pull):
+        if self._joins(pull):
             self.value += pull.change
 
-    def _follow(self, message: Push | Pull) -> None:
-        """Join an initiator with a lower address."""
-        if message.epoch == self.epoch and message.initiator < self.initiator:
-            self.initiator, self.value = message.initiator, 0.0
-
-    def _is_same(self, message: Push | Pull) -> bool:
-        return message.initiator == self.initiator and message.epoch == self.epoch
+    def _joins(self, message: Push | Pull) -> bool:
+        """Join an initiator with a lower address; whether both share the same 1 then."""
+        epoch, initiator, _ = message
+        if epoch != self.epoch:
+            return False
+        if initiator < self.initiator:
+            self.initiator, self.value = initiator, 0.0
+        return initiator == self.initiator
 
 
 class GossipSize(Protocol):

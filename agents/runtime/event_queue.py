@@ -1,13 +1,13 @@
 """The future of a simulation: events, ordered by time and then by when they were added.
 
-Only the events of the next few milliseconds are kept in order, in a heap. Later ones lie
-unordered in the slot of their time until it comes, so that what an event costs does not grow
+Only the events of the next few milliseconds are kept in order. Later ones lie unordered in the
+slot of their time until it comes and they are sorted, so that what an event costs does not grow
 with the number of timers that all agents have set.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from heapq import heapify, heappop, heappush
-from itertools import count
+from heapq import heappop, heappush
+from itertools import chain, count
 from typing import Any
 
 # An event is (time_us, sequence, seat, source, content), one flat tuple, because a simulation
@@ -26,16 +26,15 @@ class EventQueue:
 
     def __init__(self) -> None:
         self.numbers = count()
-        self.near: list[Event] = []  # a heap of all events up to the end of the slot `_near_slot`
+        self.near: list[Event] = []  # those of a slot, the next one at the end
+        self.added: list[Event] = []  # a heap of those that came too late to be sorted with them
         self.later: dict[int, list[Event]] = {}  # by slot
         self._near_slot = -1
-        self._slots: list[int] = []  # a heap of the slots with events
+        self._slots: list[int] = []  # a heap of the slots with later events
 
     def __iter__(self) -> Iterator[Event]:
         """All events, in no order."""
-        yield from self.near
-        for events in self.later.values():
-            yield from events
+        return chain(self.near, self.added, *self.later.values())
 
     def call_at(self, time_us: int, call: Call) -> None:
         """Call a function with the time when that time has come."""
@@ -45,7 +44,7 @@ class EventQueue:
         """Add an event."""
         slot = event[0] >> SLOT_BITS
         if slot <= self._near_slot:
-            heappush(self.near, event)
+            heappush(self.added, event)
         elif slot in self.later:
             self.later[slot].append(event)
         else:
@@ -53,17 +52,19 @@ class EventQueue:
             heappush(self._slots, slot)
 
     def approach(self, time_us: int) -> bool:
-        """Whether there are events near, or slots that begin before a time, to look at next."""
-        if not self.near and self._slots and self._slots[0] << SLOT_BITS < time_us:
-            self._near_slot = heappop(self._slots)
-            self.near += self.later.pop(self._near_slot)
-            heapify(self.near)
-        return bool(self.near)
+        """Turn to the next slot, now that nothing is near, if it begins before a time."""
+        if not self._slots or self._slots[0] << SLOT_BITS >= time_us:
+            return False
+        self._near_slot = heappop(self._slots)
+        self.near += self.later.pop(self._near_slot)
+        self.near.sort(reverse=True)
+        return True
 
     def replace(self, events: Iterable[Event]) -> None:
         """Have these events instead of those so far."""
         found = list(events)
         self.near.clear()
+        self.added.clear()
         self.later.clear()
         self._slots.clear()
         for event in found:

@@ -1,6 +1,7 @@
 """Where nodes send packets: the routes of an underlay, as channels that packets cross."""
 
-from collections.abc import Set
+from array import array
+from collections.abc import Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +19,10 @@ NOT_PLAIN = -(1 << 60)
 # Ways over more than 2**5 links between routers are left to the slow path, which looks at TTLs.
 _DOUBLINGS = 5
 _WAYS_KEPT = 1 << 15  # that were walked last; the probes of a route all go the same way
+
+# Delays in microseconds, by router. Looked up for every message, so they should stay in the
+# processor's caches, where numbers fit that are not objects of their own, as in a list.
+Delays = Sequence[int]
 
 
 class Crossings(NamedTuple):
@@ -56,7 +61,7 @@ class Forwarding:
         self.is_plain &= ~np.array(self.is_dead, dtype=bool)
         self._is_backbone_plain = bool(self.is_plain[numbering.backbone].all())
         # What `plain_delays_us` has found out so far, by router.
-        self.found_delays_us: list[list[int] | None] = [None] * len(underlay.routers)
+        self.found_delays_us: list[Delays | None] = [None] * len(underlay.routers)
         self.plain_way = lru_cache(_WAYS_KEPT)(self._walk)
 
     def next_channel(self, node: int, target: int) -> int:
@@ -96,14 +101,14 @@ class Forwarding:
         # A router forgets the way to a host when the link to it goes down.
         return NO_CHANNEL if self.is_dead[channel] else channel
 
-    def plain_delays_us(self, router: int) -> list[int]:
+    def plain_delays_us(self, router: int) -> Delays:
         """For each router the delay of its way to this one, NOT_PLAIN if that takes more care."""
         delays_us = self.found_delays_us[router]
         if delays_us is None:
             delays_us = self.found_delays_us[router] = self._find_plain_delays(router)
         return delays_us
 
-    def _find_plain_delays(self, router: int) -> list[int]:
+    def _find_plain_delays(self, router: int) -> Delays:
         everyone = np.arange(len(self.routes.next_hop))
         next_hop = self.routes.next_hop[router].astype(np.int64)
         here = np.where(next_hop == NO_ROUTE, everyone, next_hop)
@@ -115,8 +120,7 @@ class Forwarding:
             here = here[here]
         is_plain_way = here == router if needs_care is None else (here == router) & ~needs_care
         delays_us = np.where(is_plain_way, self.routes.delay_us[router], NOT_PLAIN)
-        found: list[int] = delays_us.tolist()
-        return found
+        return array("q", delays_us.astype(np.int64).tobytes())
 
     def _find_care(self, everyone: Numbers, next_hop: Numbers) -> NDArray[np.bool_] | None:
         """Which routers' next channels are not plain; None if all are."""

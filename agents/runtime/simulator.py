@@ -138,9 +138,12 @@ class Simulator:
 
     def run(self, until_us: int) -> None:
         """Let everything happen that is due before a time."""
-        queue, near, pop = self._queue, self._queue.near, heapq.heappop
-        while near or queue.approach(until_us):
-            event = pop(near)
+        queue, near, added = self._queue, self._queue.near, self._queue.added
+        while near or added or queue.approach(until_us):
+            if added and (not near or added[0] < near[-1]):
+                event = heapq.heappop(added)
+            else:
+                event = near.pop()
             now_us, number, seat, source, content = event
             if now_us >= until_us:
                 queue.add(event)

@@ -26,9 +26,12 @@ class Future:
 
     def check_until(self, time_us: int, delays_us: Iterator[int]) -> None:
         """Take events as the simulator does, and let some of them add others."""
-        queue = self.queue
-        while queue.near or queue.approach(time_us):
-            event = heapq.heappop(queue.near)
+        queue, near, added = self.queue, self.queue.near, self.queue.added
+        while near or added or queue.approach(time_us):
+            if added and (not near or added[0] < near[-1]):
+                event = heapq.heappop(added)
+            else:
+                event = near.pop()
             if event[0] >= time_us:
                 queue.add(event)
                 break

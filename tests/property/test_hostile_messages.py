@@ -149,5 +149,5 @@ def test_whatever_a_peer_says_the_answer_can_be_sent(name: str) -> None:
         if number % 20 == 0:
             victim.let_a_timer_run_out()
     assert refused < MESSAGES / 2
-    assert victim.agent.counts["received"] >= MESSAGES - refused
+    assert victim.agent.figures["received"] >= MESSAGES - refused
     assert victim.sent > 0
