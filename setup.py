@@ -20,6 +20,7 @@ setup(
         "mininet>=2.3.0.dev6,<2.4",
         "setuptools>=70",  # Mininet imports distutils, which Python 3.12 left to setuptools
         "networkx>=3.2,<4",
+        "msgspec>=0.18.6,<1",
         "numpy>=1.26,<3",
         "scipy>=1.11,<2",
         "matplotlib>=3.8,<4",

@@ -7,7 +7,9 @@ and in the simulator. Only on sockets a datagram has to become bytes, and bytes 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from agents.codec import (
     U32,
@@ -17,7 +19,6 @@ from agents.codec import (
     DecodeError,
     decode,
     message,
-    new_datagram,
 )
 from agents.protocol import (
     Announce,
@@ -41,21 +42,21 @@ _MESSAGE_ID_TICK_US = 10
 
 
 @message(1)
-class Acknowledgement(NamedTuple):
+class Acknowledgement(Struct, frozen=True):
     """The sender of this has the message with that id."""
 
     message_id: U32
 
 
 @message(2)
-class Ping(NamedTuple):
+class Ping(Struct, frozen=True):
     """Please answer at once."""
 
     token: U32
 
 
 @message(3)
-class Pong(NamedTuple):
+class Pong(Struct, frozen=True):
     """The answer to a ping."""
 
     token: U32
@@ -125,10 +126,11 @@ class Agent:
 
     def on_datagram(self, now_us: int, datagram: Datagram) -> Actions:
         """Take in a datagram of this run, for this agent, from who it says."""
-        content, flags, _, sender, _, message_id, _ = datagram
+        content, sender = datagram.content, datagram.sender
         self._received += 1
         actions: Actions = []
-        if flags & WANTS_ACK:
+        if datagram.flags & WANTS_ACK:
+            message_id = datagram.message_id
             is_new = self._windows[sender].is_new(message_id)
             if is_new is None:
                 # It may never have arrived before, so its sender must not believe that it did.
@@ -179,16 +181,15 @@ class Agent:
         """Turn what a protocol wants into what a runtime can do, after some other actions."""
         actions = [] if before is None else before
         for effect in effects:
-            # Quicker than `match`, and this happens for every message.
-            if isinstance(effect, Send):
-                to, content, reliable = effect
-                if reliable:
-                    actions += self._send_reliably(now_us, to, content)
+            # Quicker than `match` and `isinstance`, and this happens for every message.
+            if type(effect) is Send:
+                if effect.reliable:
+                    actions += self._send_reliably(now_us, effect.to, effect.message)
                 else:
-                    actions.append(self._address(now_us, to, content))
-            elif isinstance(effect, MeasureDelay):
+                    actions.append(self._address(now_us, effect.to, effect.message))
+            elif type(effect) is MeasureDelay:
                 actions += self._measure(now_us, effect.target, effect.samples)
-            elif not isinstance(effect, Announce):  # a protocol alone has nobody to tell
+            elif type(effect) is not Announce:  # a protocol alone has nobody to tell
                 actions.append(effect)
         return actions
 
@@ -205,7 +206,7 @@ class Agent:
         message_id = self._next_message_id
         self._next_message_id = message_id + 1 & U32_MAX
         self._sent_by_kind[type(content)] += 1
-        return new_datagram((content, flags, self._run_id, self.address, to, message_id, now_us))
+        return Datagram(content, flags, self._run_id, self.address, to, message_id, now_us)
 
     def _resend(self, now_us: int, message_id: int) -> Actions:
         waiting = self._outbox.expire(message_id)

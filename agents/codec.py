@@ -17,18 +17,23 @@ from a capture with array operations:
         24      8  event id, 0 if the message belongs to no event
         32      8  send time, microseconds
 
-A message is a named tuple, or a frozen dataclass if it has to check its values, marked with
-`@message(kind)`; its body follows from the types of its fields. Fields named `event_id` and
-`hop_count` travel in the header. One datagram is one packet on every link, hence the size limit.
+A message is a frozen msgspec struct marked with `@message(kind)`; its body follows from the types
+of its fields. Fields named `event_id` and `hop_count` travel in the header. One datagram is one
+packet on every link, hence the size limit.
+
+Structs are used for their speed: they are made in a third of the time of a named tuple. Bytes are
+ours, because their layout is known to others.
 """
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
+from dataclasses import dataclass
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 MAGIC, VERSION = 0x5444, 1
 WANTS_ACK = 1
@@ -47,14 +52,14 @@ Peer = U32
 U32_MAX = 0xFFFFFFFF  # where what a peer says is counted on, it ends here
 
 _IN_HEADER = ("event_id", "hop_count")
-_Class = TypeVar("_Class", bound=type)
+_StructType = TypeVar("_StructType", bound=type[Struct])
 
 
 class DecodeError(Exception):
     """A datagram that is not one of our messages: its sender's fault, counted and dropped."""
 
 
-class Datagram(NamedTuple):
+class Datagram(Struct, frozen=True):
     """A message with what its header says about it, apart from what the message knows itself."""
 
     content: Any
@@ -64,11 +69,6 @@ class Datagram(NamedTuple):
     receiver: int
     message_id: int
     sent_us: int
-
-
-# Makes a datagram from a tuple of its fields, in half the time: there is one for every message.
-new_datagram: Callable[[tuple[Any, int, int, int, int, int, int]], Datagram]
-new_datagram = partial(tuple.__new__, Datagram)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,14 @@ class _Coder:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of message: how one is made of its values, and whether some travel in the header.
+    """A kind of message, and whether some of its fields travel in the header.
 
     `layout` is what can be packed in one go: the header, and the body if its size is fixed, whose
     values `read` then takes out of a message.
     """
 
     number: int
-    name: str
-    make: Callable[[Sequence[Any]], Any]
-    fields: tuple[str, ...]
+    cls: type[Struct]
     body: _Coder
     has_event: bool
     is_fixed: bool
@@ -102,42 +100,34 @@ _kinds: dict[int, _Kind] = {}
 _kind_of: dict[type, _Kind] = {}
 
 
-def message(kind: int) -> Callable[[_Class], _Class]:
-    """Mark a named tuple or a frozen dataclass as the message with this number, from 1 to 255."""
+def message(kind: int) -> Callable[[_StructType], _StructType]:
+    """Mark a struct as the message with this number, from 1 to 255."""
 
-    def register(cls: _Class) -> _Class:
+    def register(cls: _StructType) -> _StructType:
         if kind in _kinds or not 1 <= kind <= 255:
             raise ValueError(f"{cls.__name__}: expected a free kind from 1 to 255, found {kind}")
-        names, hints = field_names(cls), get_type_hints(cls, include_extras=True)
+        names, hints = cls.__struct_fields__, get_type_hints(cls, include_extras=True)
         in_body = tuple(name for name in names if name not in _IN_HEADER)
         formats = [_fixed_format(hints[name]) for name in in_body]
         is_fixed = all(formats)
         layout = struct.Struct(HEADER.format + "".join(formats)) if is_fixed else HEADER
         _kinds[kind] = _kind_of[cls] = _Kind(
-            kind, cls.__name__, _maker(cls), names, _record_coder(cls), in_body != names, is_fixed,
-            layout, _reader(cls, in_body),
+            kind, cls, _record_coder(cls), in_body != names, is_fixed, layout,
+            _reader(in_body) if in_body != names else astuple,
         )  # fmt: skip
         return cls
 
     return register
 
 
-def field_names(cls: type) -> tuple[str, ...]:
-    """The names of the fields of a named tuple or of a dataclass."""
-    if _is_named_tuple(cls):
-        names: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
-        return names
-    return tuple(field.name for field in fields(cls))
-
-
 def kind_names() -> dict[int, str]:
     """The names of all messages whose modules are loaded, by the number in the header."""
-    return {number: kind.name for number, kind in sorted(_kinds.items())}
+    return {number: kind.cls.__name__ for number, kind in sorted(_kinds.items())}
 
 
 def encode(datagram: Datagram) -> bytes:
     """A datagram as it goes over the network."""
-    content, flags, run_id, sender, receiver, message_id, sent_us = datagram
+    content, flags, run_id, sender, receiver, message_id, sent_us = astuple(datagram)
     kind = _kind_of[type(content)]
     event_id = hop_count = 0
     if kind.has_event:
@@ -150,7 +140,8 @@ def encode(datagram: Datagram) -> bytes:
     body = kind.body.encode(content)
     size = HEADER.size + len(body)
     if size > MAX_DATAGRAM_BYTES:
-        raise ValueError(f"{kind.name}: expected at most {MAX_DATAGRAM_BYTES} bytes, found {size}")
+        name = kind.cls.__name__
+        raise ValueError(f"{name}: expected at most {MAX_DATAGRAM_BYTES} bytes, found {size}")
     header = HEADER.pack(
         MAGIC, VERSION, kind.number, flags, hop_count, len(body),
         run_id, sender, receiver, message_id, event_id, sent_us,
@@ -179,45 +170,31 @@ def decode(data: bytes) -> Datagram:
         if end != size:
             raise DecodeError(f"{size - end} bytes too many")
         if kind.has_event:
-            values = _with_header_fields(kind.fields, values, event_id, hop_count)
-        content = kind.make(values)  # which may check them
-        return new_datagram((content, flags, run_id, sender, receiver, message_id, sent_us))
+            values = _with_header_fields(kind.cls, values, event_id, hop_count)
+        content = kind.cls(*values)  # which may check them
+        return Datagram(content, flags, run_id, sender, receiver, message_id, sent_us)
     except (struct.error, ValueError) as error:
-        raise DecodeError(f"{kind.name}: {error}") from error
+        raise DecodeError(f"{kind.cls.__name__}: {error}") from error
 
 
-def _is_named_tuple(cls: type) -> bool:
-    return issubclass(cls, tuple) and hasattr(cls, "_fields")
-
-
-def _maker(cls: type) -> Callable[[Sequence[Any]], Any]:
-    """What makes a message of all its values."""
-    return partial(tuple.__new__, cls) if _is_named_tuple(cls) else lambda values: cls(*values)
-
-
-def _reader(cls: type, in_body: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
-    """What takes the values of the body out of a message."""
-    if _is_named_tuple(cls) and in_body == field_names(cls):
-        return lambda content: content
-    if len(in_body) > 1:
-        return attrgetter(*in_body)
-    return lambda content: [getattr(content, name) for name in in_body]
+def _reader(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
+    return lambda content: [getattr(content, name) for name in names]
 
 
 def _with_header_fields(
-    names: tuple[str, ...], values: Sequence[Any], event_id: int, hop_count: int
+    cls: type[Struct], values: Sequence[Any], event_id: int, hop_count: int
 ) -> list[Any]:
     in_header, rest = {"event_id": event_id, "hop_count": hop_count}, iter(values)
-    return [in_header[name] if name in in_header else next(rest) for name in names]
+    return [in_header[name] if name in in_header else next(rest) for name in cls.__struct_fields__]
 
 
-def _record_coder(cls: type) -> _Coder:
-    """The coder of a record: its fields in order, neighbours of fixed size in one go.
+def _record_coder(cls: type[Struct]) -> _Coder:
+    """The coder of a struct: its fields in order, neighbours of fixed size in one go.
 
-    It decodes to the tuple of field values, which its user turns into the class.
+    It decodes to the tuple of field values, which its user turns into the struct.
     """
     hints = get_type_hints(cls, include_extras=True)
-    named = [(name, hints[name]) for name in field_names(cls) if name not in _IN_HEADER]
+    named = [(name, hints[name]) for name in cls.__struct_fields__ if name not in _IN_HEADER]
     steps: list[tuple[Callable[[Any], bytes], Callable[[bytes, int], tuple[Any, int]]]] = []
     while named:
         fixed = 0
@@ -302,20 +279,18 @@ def _coder(hint: Any) -> _Coder:
         return _sequence_coder(arguments[0])
     if origin in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
         return _optional_coder(_coder(arguments[0]))
-    if isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint)):
-        if not set(_IN_HEADER).isdisjoint(field_names(hint)):
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        if not set(_IN_HEADER).isdisjoint(hint.__struct_fields__):
             raise TypeError(f"{hint.__name__}: only a message itself has {' or '.join(_IN_HEADER)}")
-        body, make = _record_coder(hint), _maker(hint)
-        return _Coder(body.encode, lambda data, at: _build(make, *body.decode(data, at)))
+        body = _record_coder(hint)
+        return _Coder(body.encode, lambda data, at: _build(hint, *body.decode(data, at)))
     raise TypeError(
-        f"messages cannot carry {hint}: use U8 to U64, I64, F64, bool, str, bytes, tuples"
+        f"messages cannot carry {hint}: use U8 to U64, I64, F64, bool, str, bytes, tuples, structs"
     )
 
 
-def _build(
-    make: Callable[[Sequence[Any]], Any], values: Sequence[Any], offset: int
-) -> tuple[Any, int]:
-    return make(values), offset
+def _build(cls: type[Struct], values: Sequence[Any], offset: int) -> tuple[Struct, int]:
+    return cls(*values), offset
 
 
 def _fixed_coder(letter: str) -> _Coder:

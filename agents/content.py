@@ -17,6 +17,8 @@ paper does without: in its simulation peers leave between events.
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
+
 from agents.content_messages import (
     MAX_HOPS,
     MESSAGES,
@@ -28,7 +30,6 @@ from agents.content_messages import (
     SubscriptionUpdate,
     Unsubscribe,
     Wanted,
-    copy_event,
     point_of,
 )
 from agents.content_settings import DEFAULTS, Plan, check_settings, make_plan
@@ -210,7 +211,7 @@ class Content(Protocol):
             effects += self._deliver(event)
         else:
             self._history.hear_of(event.event_id)
-        onward = copy_event(event, hop_count, event.version)
+        onward = replace(event, hop_count=hop_count)
         if held is None:
             return [*effects, *self._forward(self._buffer.add(now_us, onward, [sender]))]
         return [*effects, *self._hand_out(sender, held, onward)]

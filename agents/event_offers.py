@@ -11,12 +11,13 @@ hundreds of events over each link, and an offer of many is as small as one of fe
 from collections import defaultdict
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from agents.content_messages import (
     EVENTS_PER_OFFER,
     NO_TREE,
     Event,
     Wanted,
-    copy_event,
     offer_of,
 )
 from agents.content_tree import ContentTree
@@ -121,7 +122,7 @@ class EventOffers:
         to_ask: defaultdict[PeerId, list[int]] = defaultdict(list)
         for held in filter(None, map(self._buffer.get, wish.events)):
             if held.is_here:
-                copy = copy_event(held.event, held.event.hop_count, wish.version)
+                copy = replace(held.event, version=wish.version)
                 self._paced.add(sender, copy)
                 continue
             for peer in held.ask_for(sender):

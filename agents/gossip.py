@@ -13,14 +13,16 @@ address it hears of, with 0, so nobody has to be chosen beforehand.
 """
 
 from collections.abc import Hashable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from agents.codec import F64, U32, Peer, message
 from agents.protocol import Effects, PeerId, Protocol, Record, Send, SetTimer, Surroundings
 
 
 @message(20)
-class Push(NamedTuple):
+class Push(Struct, frozen=True):
     """What its sender holds; an answer is expected."""
 
     epoch: U32
@@ -29,7 +31,7 @@ class Push(NamedTuple):
 
 
 @message(21)
-class Pull(NamedTuple):
+class Pull(Struct, frozen=True):
     """The answer: by how much the peer that pushed has to change what it holds."""
 
     epoch: U32
@@ -70,9 +72,9 @@ class Share:
 
     def _joins(self, message: Push | Pull) -> bool:
         """Join an initiator with a lower address; whether both share the same 1 then."""
-        epoch, initiator, _ = message
-        if epoch != self.epoch:
+        if message.epoch != self.epoch:
             return False
+        initiator = message.initiator
         if initiator < self.initiator:
             self.initiator, self.value = initiator, 0.0
         return initiator == self.initiator
@@ -86,6 +88,7 @@ class GossipSize(Protocol):
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self._period_us = int(self.settings["period_us"])
+        self._next_round = SetTimer("round", self._period_us)
         self._rounds = int(self.settings["rounds"])
         self._epochs = int(self.settings["epochs"])
         self._round = 0
@@ -112,17 +115,15 @@ class GossipSize(Protocol):
         if self._round == self._rounds:
             return self._end_epoch(self._share.epoch + 1)
         self._round += 1
-        effects: list[Send | SetTimer] = [SetTimer("round", self._period_us)]
-        if self.contacts:
-            peer = self.random.choice(self.contacts)
-            effects.append(Send(peer, self._share.push()))
-        return effects
+        if not self.contacts:
+            return [self._next_round]
+        return [self._next_round, Send(self.random.choice(self.contacts), self._share.push())]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Take part in an exchange."""
         del now_us
         effects = self._end_epoch(message.epoch) if message.epoch > self._share.epoch else []
-        if isinstance(message, Push):
+        if type(message) is Push:
             return [*effects, Send(sender, self._share.on_push(message))]
         self._share.on_pull(message)
         return effects
@@ -135,5 +136,5 @@ class GossipSize(Protocol):
         if next_epoch < self._epochs:
             self._share = Share(next_epoch, self.me, 1.0)
             self._round = 0
-            effects.append(SetTimer("round", self._period_us))
+            effects.append(self._next_round)
         return effects

@@ -5,8 +5,9 @@ and both runtimes work: every greeting, delay and route ends up in the records.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from agents.codec import U32, message
 from agents.protocol import (
@@ -24,16 +25,14 @@ from agents.route import Route
 
 
 @message(10)
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(Struct, frozen=True):
     """A greeting, with a number that its receiver returns."""
 
     number: U32
 
 
 @message(11)
-@dataclass(frozen=True, slots=True)
-class Welcome:
+class Welcome(Struct, frozen=True):
     """The answer to a greeting."""
 
     number: U32

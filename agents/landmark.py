@@ -25,8 +25,9 @@ We depart from the paper, or say what it leaves open, in these points:
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from agents.landmark_forest import Forest
 from agents.landmark_gossip import LandmarkGossip

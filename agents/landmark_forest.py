@@ -15,8 +15,9 @@ that sees it otherwise says so: thus what lost messages and crossing moves leave
 
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import replace
 from random import Random
+
+from msgspec.structs import replace
 
 from agents.landmark_messages import (
     Accept,

@@ -4,14 +4,13 @@ A tree is named by its landmark, the peer at its root. Routes are those from tha
 below it has to infer anything.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agents.codec import U8, U16, U32, Peer, message
 from agents.gossip import Pull, Push
 
 
-@dataclass(frozen=True, slots=True)
-class Landmark:
+class Landmark(Struct, frozen=True):
     """What is known of a landmark; of two that differ the one that `is_newer` counts.
 
     A peer that is told of its own death refutes that with the next incarnation.
@@ -29,8 +28,7 @@ class Landmark:
 
 
 @message(60)
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """Gossip: a push, from a peer that is counted in this epoch, and what its sender knows."""
 
     epoch: U32
@@ -41,8 +39,7 @@ class Exchange:
 
 
 @message(61)
-@dataclass(frozen=True, slots=True)
-class ExchangeAnswer:
+class ExchangeAnswer(Struct, frozen=True):
     """The other half of an exchange."""
 
     epoch: U32
@@ -53,8 +50,7 @@ class ExchangeAnswer:
 
 
 @message(62)
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """To a landmark: give me a place in your tree; the route is empty if none was told before."""
 
     attempt: U32
@@ -62,8 +58,7 @@ class Join:
 
 
 @message(63)
-@dataclass(frozen=True, slots=True)
-class Connect:
+class Connect(Struct, frozen=True):
     """Down a tree: find the place of a peer with this route."""
 
     landmark: Peer
@@ -73,8 +68,7 @@ class Connect:
     hops: U8
 
 
-@dataclass(frozen=True, slots=True)
-class Adopted:
+class Adopted(Struct, frozen=True):
     """A child that changes hands: its route goes on from a route that both sides know."""
 
     peer: Peer
@@ -82,8 +76,7 @@ class Adopted:
 
 
 @message(64)
-@dataclass(frozen=True, slots=True)
-class Accept:
+class Accept(Struct, frozen=True):
     """You are my child now, and these children of mine shall be yours."""
 
     landmark: Peer
@@ -94,8 +87,7 @@ class Accept:
 
 
 @message(65)
-@dataclass(frozen=True, slots=True)
-class NewParent:
+class NewParent(Struct, frozen=True):
     """I am your parent now, in place of another; this is my route."""
 
     landmark: Peer
@@ -104,8 +96,7 @@ class NewParent:
 
 
 @message(66)
-@dataclass(frozen=True, slots=True)
-class Disconnect:
+class Disconnect(Struct, frozen=True):
     """I am not your child, or not your parent, or not any more; also said when leaving."""
 
     landmark: Peer
@@ -113,8 +104,7 @@ class Disconnect:
 
 
 @message(67)
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True):
     """I live, and so I see us: the trees where I am your child, or your parent.
 
     Where a twin, a peer with the same route, is the parent of the sender, that is said apart.

@@ -9,8 +9,9 @@ each other a summary, and what the other has not got.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
+
+from msgspec import Struct
 
 from agents.codec import HEADER, MAX_DATAGRAM_BYTES, U32, U64, Peer, message
 from agents.protocol import PeerId
@@ -21,8 +22,7 @@ _PEERS_PER_SUMMARY = (MAX_DATAGRAM_BYTES - HEADER.size - 4 - 4 - 2) // 8
 _HIGHEST_PEER = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class StatedLink:
+class StatedLink(Struct, frozen=True):
     """A neighbour, and the one-way delay to it as its owner sees it."""
 
     peer: Peer
@@ -30,16 +30,14 @@ class StatedLink:
 
 
 @message(93)
-@dataclass(frozen=True, slots=True)
-class LinkHello:
+class LinkHello(Struct, frozen=True):
     """I am well, and this is the digest of what I know."""
 
     digest: U64
 
 
 @message(94)
-@dataclass(frozen=True, slots=True)
-class LinkState:
+class LinkState(Struct, frozen=True):
     """All links of a peer, as of a number; flooded."""
 
     origin: Peer
@@ -47,8 +45,7 @@ class LinkState:
     links: tuple[StatedLink, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownState:
+class KnownState(Struct, frozen=True):
     """Whose links are known, and as of which number."""
 
     origin: Peer
@@ -56,8 +53,7 @@ class KnownState:
 
 
 @message(95)
-@dataclass(frozen=True, slots=True)
-class LinkSummary:
+class LinkSummary(Struct, frozen=True):
     """Whose links the sender knows, of all peers from one address to another."""
 
     low: Peer

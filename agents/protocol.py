@@ -9,7 +9,9 @@ in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, final
+
+import msgspec
 
 from agents.route import Route
 
@@ -18,8 +20,8 @@ PeerId = int
 Value = int | float | str | bool
 
 
-# Effects that come with every message are named tuples, which are made in half the time.
-class Send(NamedTuple):
+@final
+class Send(msgspec.Struct, frozen=True):
     """Send a message to a peer; a reliable one is repeated until acknowledged or given up."""
 
     to: PeerId
@@ -27,52 +29,48 @@ class Send(NamedTuple):
     reliable: bool = False
 
 
-class SetTimer(NamedTuple):
+class SetTimer(msgspec.Struct, frozen=True):
     """Call `on_timer` with this name after a while; a timer of the same name is replaced."""
 
     name: Hashable
     delay_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class CancelTimer:
+class CancelTimer(msgspec.Struct, frozen=True):
     """Forget a timer, if it is set."""
 
     name: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeRoute:
+class ProbeRoute(msgspec.Struct, frozen=True):
     """Find out which routers lie between here and a peer; the answer is `on_probe_result`."""
 
     target: PeerId
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureDelay:
+@final
+class MeasureDelay(msgspec.Struct, frozen=True):
     """Measure the round-trip time to a peer some times; the answer is `on_delay`."""
 
     target: PeerId
     samples: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Deliver:
+class Deliver(msgspec.Struct, frozen=True):
     """An event has arrived where somebody wants it."""
 
     event_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """Something worth knowing after the run: what happened (in the past tense), and its figures."""
 
     what: str
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Announce:
+@final
+class Announce(msgspec.Struct, frozen=True):
     """Tell the other protocols of this agent something; each picks what it cares for by type."""
 
     content: Any

@@ -22,8 +22,10 @@ Where the paper leaves something open:
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from agents.codec import U32_MAX
 from agents.neighbourhood import Neighbour, Neighbourhood, degree_limit

@@ -4,7 +4,7 @@ The names follow section 5 of Tariq, Koldehofe and Rothermel (DEBS 2013) where i
 CORE_SPT and JOIN_CORE of algorithm 2.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agents.codec import F64, U8, U16, U32, Peer, message
 from agents.similarity import EventWindow
@@ -12,8 +12,7 @@ from agents.similarity import EventWindow
 NOT_LINKED, CHILD, BACKBONE_CHILD = range(3)  # what the sender of a hello is to its receiver
 
 
-@dataclass(frozen=True, slots=True)
-class VersionState:
+class VersionState(Struct, frozen=True):
     """What the sender of a hello knows and does about one version of the tree.
 
     `number` is that of its last CoreSpt to the receiver; `rank` and `beat` are the root core and
@@ -28,8 +27,7 @@ class VersionState:
 
 
 @message(80)
-@dataclass(frozen=True, slots=True)
-class TreeHello:
+class TreeHello(Struct, frozen=True):
     """I am well, and this is my place in the spanning tree T_C; `parent` 0 means none."""
 
     leader: Peer
@@ -42,8 +40,7 @@ class TreeHello:
 
 
 @message(81)
-@dataclass(frozen=True, slots=True)
-class SelectionCall:
+class SelectionCall(Struct, frozen=True):
     """A selection begins: tell neighbours your interests, and report within this time."""
 
     version: U32
@@ -51,16 +48,14 @@ class SelectionCall:
 
 
 @message(82)
-@dataclass(frozen=True, slots=True)
-class Interest:
+class Interest(Struct, frozen=True):
     """The events that the sender had, as of the beginning of a selection."""
 
     version: U32
     window: EventWindow
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A peer that may become a core, and the votes for it."""
 
     peer: Peer
@@ -68,16 +63,14 @@ class Candidate:
 
 
 @message(83)
-@dataclass(frozen=True, slots=True)
-class Ballot:
+class Ballot(Struct, frozen=True):
     """The candidates with the most votes in the sender's part of T_C."""
 
     version: U32
     candidates: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PeerLinks:
+class PeerLinks(Struct, frozen=True):
     """A peer, and its links to neighbours with a higher address."""
 
     peer: Peer
@@ -86,8 +79,7 @@ class PeerLinks:
 
 
 @message(84)
-@dataclass(frozen=True, slots=True)
-class LinkReport:
+class LinkReport(Struct, frozen=True):
     """One part of all links in the sender's part of T_C."""
 
     version: U32
@@ -97,8 +89,7 @@ class LinkReport:
 
 
 @message(85)
-@dataclass(frozen=True, slots=True)
-class CoreList:
+class CoreList(Struct, frozen=True):
     """The outcome of a selection: the cores, the root core first."""
 
     version: U32
@@ -106,8 +97,7 @@ class CoreList:
 
 
 @message(86)
-@dataclass(frozen=True, slots=True)
-class ParentList:
+class ParentList(Struct, frozen=True):
     """Some peers in the receiver's part of T_C, and their parents in a tree of the leader's."""
 
     version: U32
@@ -115,8 +105,7 @@ class ParentList:
     parents: tuple[Peer, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CorePath:
+class CorePath(Struct, frozen=True):
     """A way to a core: its weight, and the peers on it from the core to the sender."""
 
     core: Peer
@@ -125,8 +114,7 @@ class CorePath:
 
 
 @message(87)
-@dataclass(frozen=True, slots=True)
-class CoreSpt:
+class CoreSpt(Struct, frozen=True):
     """CORE_SPT: the sender's ways to the root core and, if that is another, to its relay."""
 
     version: U32
@@ -136,8 +124,7 @@ class CoreSpt:
 
 
 @message(88)
-@dataclass(frozen=True, slots=True)
-class JoinCore:
+class JoinCore(Struct, frozen=True):
     """JOIN_CORE: you are my parent in the tree; or, for a core, my next hop to the root core."""
 
     version: U32
@@ -145,32 +132,28 @@ class JoinCore:
 
 
 @message(89)
-@dataclass(frozen=True, slots=True)
-class LeaveCore:
+class LeaveCore(Struct, frozen=True):
     """You are no longer my parent in the tree."""
 
     version: U32
 
 
 @message(90)
-@dataclass(frozen=True, slots=True)
-class CoreRequest:
+class CoreRequest(Struct, frozen=True):
     """Please send your CoreSpt again."""
 
     version: U32
 
 
 @message(91)
-@dataclass(frozen=True, slots=True)
-class RecalculationRequest:
+class RecalculationRequest(Struct, frozen=True):
     """To the leader: somebody finds that this version has been used for long enough."""
 
     version: U32
 
 
 @message(92)
-@dataclass(frozen=True, slots=True)
-class Farewell:
+class Farewell(Struct, frozen=True):
     """I am leaving."""
 
 

@@ -15,13 +15,12 @@ No peer knows all events of the system. Events are numbered from 1, and a peer's
 highest number it has heard of; two windows are compared on the psi events before the later end.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agents.codec import U32
 
 
-@dataclass(frozen=True, slots=True)
-class EventWindow:
+class EventWindow(Struct, frozen=True):
     """Which of the last events a peer matched or produced, as it travels in messages.
 
     The lowest bit of `matched`, a big-endian number, is event `newest`, the next is the one before.

@@ -14,8 +14,9 @@ To cover is then to include, and to match is to include the bits of the point.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from agents.codec import U32
 
@@ -35,8 +36,7 @@ class ContentError(ValueError):
     """A subscription or an event that cannot be; a datagram with one does not decode."""
 
 
-@dataclass(frozen=True, order=True)
-class Point:
+class Point(Struct, frozen=True, order=True, dict=True):
     """What an event says: a value for each attribute."""
 
     number: U32
@@ -59,8 +59,7 @@ class Point:
         return f"({', '.join(map(str, self.values))})"
 
 
-@dataclass(frozen=True, order=True)
-class Subscription:
+class Subscription(Struct, frozen=True, order=True, dict=True):
     """A box: the closed range that each attribute of an event has to be in."""
 
     number: U32

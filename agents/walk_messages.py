@@ -1,19 +1,17 @@
 """What peers of the discovery overlay by random walks tell each other."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agents.codec import U16, U32, Peer, message
 
 
 @message(40)
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """Please infer the route to me, and find me a place."""
 
 
 @message(41)
-@dataclass(frozen=True, slots=True)
-class Connect:
+class Connect(Struct, frozen=True):
     """Please find a place for a peer, to which this is your route."""
 
     joiner: Peer
@@ -23,8 +21,7 @@ class Connect:
 
 
 @message(42)
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(Struct, frozen=True):
     """A random walk of a peer; `path_us` is the delay so far, without last miles on the way."""
 
     origin: Peer
@@ -35,8 +32,7 @@ class Walk:
 
 
 @message(43)
-@dataclass(frozen=True, slots=True)
-class Accept:
+class Accept(Struct, frozen=True):
     """You are my neighbour, by this route, and your last mile is that long."""
 
     route: tuple[U32, ...]
@@ -45,8 +41,7 @@ class Accept:
 
 
 @message(44)
-@dataclass(frozen=True, slots=True)
-class NewParent:
+class NewParent(Struct, frozen=True):
     """You are no longer my neighbour: be the neighbour of this peer, whose route to you is this."""
 
     peer: Peer
@@ -54,32 +49,28 @@ class NewParent:
 
 
 @message(45)
-@dataclass(frozen=True, slots=True)
-class Disconnect:
+class Disconnect(Struct, frozen=True):
     """You are not, or no longer, my near neighbour; nor a distant one if I leave."""
 
     is_leaving: bool
 
 
 @message(46)
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True):
     """I am well, and you are my neighbour, a near one or only a distant one."""
 
     is_near: bool
 
 
 @message(47)
-@dataclass(frozen=True, slots=True)
-class Befriend:
+class Befriend(Struct, frozen=True):
     """Be my distant neighbour."""
 
     delay_us: U32
 
 
 @message(48)
-@dataclass(frozen=True, slots=True)
-class Befriended:
+class Befriended(Struct, frozen=True):
     """I am your distant neighbour."""
 
     delay_us: U32

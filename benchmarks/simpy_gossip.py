@@ -13,7 +13,7 @@ the one that says least:
 - "ways": a packet is one process that waits once, for the delay of its whole way. Links are not
   known.
 
-Ways are looked up before the clock runs, and nothing is written down, to SimPy's advantage.
+Ways are looked up before the clock runs, for our simulator as well.
 """
 
 from collections.abc import Generator, Hashable, Mapping

@@ -154,6 +154,8 @@ def _run_ours(crowd: Crowd, packets: Path | None = None, kind: type[Agent] = Age
         for host, agent in crowd.make_agents(kind).items():
             simulator.add_agent(host, lambda agent=agent: agent)  # type: ignore[misc]
             simulator.start_agent(0, host)
+        for router in range(_ROUTERS):  # ways are looked up before the clock runs, as for SimPy
+            simulator.network.forwarding.plain_delays_us(router)
         start_s = time.process_time()
         simulator.run(crowd.until_us)
         simulator.close()

@@ -10,12 +10,12 @@ from heapq import heappop, heappush
 from itertools import chain, count
 from typing import Any
 
-# An event is (time_us, sequence, seat, source, content), one flat tuple, because a simulation
-# makes one for every message and every timer:
-# - a datagram reaches a seat: the sender's address, the datagram;
-# - a seat's timer runs out: None, its name;
-# - anything else (no seat): None, a function that is called with the time.
-Event = tuple[int, int, Any, int | None, Any]
+# An event is (time_us, sequence, seat, content), a plain tuple, because a simulation makes one for
+# every message and every timer. What it is follows from the content:
+# - a datagram reaches a seat;
+# - the name of a seat's timer, which runs out;
+# - without a seat, a function that is called with the time.
+Event = tuple[int, int, Any, Any]
 Call = Callable[[int], None]
 
 SLOT_BITS = 12  # a slot is 2**12 microseconds wide, 4 ms
@@ -38,7 +38,7 @@ class EventQueue:
 
     def call_at(self, time_us: int, call: Call) -> None:
         """Call a function with the time when that time has come."""
-        self.add((time_us, next(self.numbers), None, None, call))
+        self.add((time_us, next(self.numbers), None, call))
 
     def add(self, event: Event) -> None:
         """Add an event."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from agents.codec import Datagram
 from agents.host_probing import Mark
 from agents.probe import Answer
 from agents.runtime.event_queue import Event, EventQueue
@@ -142,17 +143,17 @@ class SimulatedNetwork:
         if crossing is None:
             return event
         crossing.cut(now_us)
-        return crossing.due_us, event[1], None, None, crossing
+        return crossing.due_us, event[1], None, crossing
 
     def _crossing_of(self, event: Event) -> Crossing | None:
         """The packet that an event is about, if it is one under way."""
-        time_us, _, seat, source, content = event
+        time_us, _, seat, content = event
         if isinstance(content, Crossing):
             return content
-        if seat is None or source is None:
+        if not isinstance(content, Datagram):
             return None
-        packet = Packet(source, seat.address, content)
-        node = self.numbering.node_at[source]
+        packet = Packet(content.sender, seat.address, content)
+        node = self.numbering.node_at[content.sender]
         crossing = self._walk(0, node, packet)
         crossing.started_us = time_us - crossing.due_us
         return crossing

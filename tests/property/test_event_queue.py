@@ -20,7 +20,7 @@ class Future:
         self.expected: list[Event] = []
 
     def add(self, time_us: int) -> None:
-        event = (time_us, next(self.queue.numbers), None, None, None)
+        event = (time_us, next(self.queue.numbers), None, None)
         self.queue.add(event)
         self.expected.append(event)
 

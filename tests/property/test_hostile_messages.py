@@ -1,15 +1,15 @@
 """Well-formed messages with any content, against every protocol: what it answers can be sent."""
 
-from dataclasses import is_dataclass
 from functools import cache
 from random import Random
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
+from msgspec import Struct
 
 from agents.agent import Action, Ping, Pong
-from agents.codec import Datagram, encode, field_names
+from agents.codec import Datagram, encode
 from agents.gossip import Pull, Push
 from agents.hello import Hello, Welcome
 from agents.kinds import find_protocol, make_agent
@@ -53,9 +53,9 @@ class Hostile:
 
     def draw(self, kind: Any) -> Any:
         chance = self.chance
-        if isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, tuple)):
+        if isinstance(kind, type) and issubclass(kind, Struct):
             hints = hints_of(kind)
-            return kind(*(self.draw(hints[name]) for name in field_names(kind)))
+            return kind(*(self.draw(hints[name]) for name in kind.__struct_fields__))
         if hasattr(kind, "__metadata__"):
             return self._number(kind.__metadata__[0])
         if kind is bool:

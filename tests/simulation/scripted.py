@@ -1,13 +1,13 @@
 """Agents that do what a test tells them, and networks small enough to work out by hand."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from agents.agent import Agent
 from agents.codec import U32, message
@@ -21,8 +21,7 @@ RUN = 7
 
 
 @message(220)
-@dataclass(frozen=True)
-class Word:
+class Word(Struct, frozen=True):
     number: U32
 
 

@@ -1,13 +1,13 @@
 """Agents joined by hand: what they accept, repeat, measure and give up."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from agents.agent import Acknowledgement, Action, Agent, Ping, Pong
 from agents.codec import U32, WANTS_ACK, Datagram, encode, message
@@ -29,8 +29,7 @@ ME, PEER, STRANGER, RUN = 10, 20, 30, 7
 
 
 @message(210)
-@dataclass(frozen=True)
-class Note:
+class Note(Struct, frozen=True):
     number: U32
 
 

@@ -1,12 +1,12 @@
 """Messages as bytes, and bytes that are no messages."""
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agents.codec import (
     F64,
@@ -26,15 +26,13 @@ from agents.codec import (
 )
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Struct, frozen=True):
     x: I64
     name: str
 
 
 @message(201)
-@dataclass(frozen=True)
-class Everything:
+class Everything(Struct, frozen=True):
     byte: U8
     event_id: U64
     short: U16
@@ -54,24 +52,22 @@ class Everything:
 
 
 @message(202)
-@dataclass(frozen=True)
-class Empty:
+class Empty(Struct, frozen=True):
     pass
 
 
 @message(203)
-@dataclass(frozen=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
 
 
-class Corner(NamedTuple):
+class Corner(Struct, frozen=True):
     x: U16
     name: str
 
 
 @message(214)
-class Move(NamedTuple):
+class Move(Struct, frozen=True):
     hop_count: U8
     start: Corner
     event_id: U64
@@ -79,7 +75,7 @@ class Move(NamedTuple):
 
 
 @message(215)
-class Step(NamedTuple):
+class Step(Struct, frozen=True):
     event_id: U64
     x: U16
     is_last: bool
@@ -136,11 +132,10 @@ def test_named_tuples_are_messages_too(content: Move | Step) -> None:
 
 
 def test_what_travels_in_the_header_is_the_messages_own() -> None:
-    class Part(NamedTuple):
+    class Part(Struct, frozen=True):
         event_id: U64
 
-    @dataclass(frozen=True)
-    class Whole:
+    class Whole(Struct, frozen=True):
         parts: tuple[Part, ...]
 
     Whole.__annotations__["parts"] = tuple[Part, ...]
@@ -150,7 +145,7 @@ def test_what_travels_in_the_header_is_the_messages_own() -> None:
 
 def test_nan_and_emptiness_travel_too() -> None:
     assert decode(encode(Datagram(Empty(), 0, 1, 2, 3, 4, 5))).content == Empty()
-    nan = Everything(**{**SAMPLE.__dict__, "real": math.nan})
+    nan = replace(SAMPLE, real=math.nan)
     assert math.isnan(decode(encode(Datagram(nan, 0, 1, 2, 3, 4, 5))).content.real)
 
 
@@ -213,6 +208,5 @@ def test_a_type_without_a_layout_is_refused() -> None:
     with pytest.raises(TypeError, match="messages cannot carry"):
 
         @message(204)
-        @dataclass(frozen=True)
-        class Unsized:
+        class Unsized(Struct, frozen=True):
             number: int

@@ -1,8 +1,7 @@
 """Similarity, dissimilarity and weight by hand, and windows that end at different events."""
 
-from dataclasses import dataclass
-
 import pytest
+from msgspec import Struct
 
 from agents.codec import HEADER, Datagram, decode, encode, message
 from agents.similarity import (
@@ -17,8 +16,7 @@ PSI = 10
 
 
 @message(241)
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     window: EventWindow
 
 

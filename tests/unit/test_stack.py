@@ -1,9 +1,10 @@
 """Layers of protocols in one agent: each gets back what it asked for, and hears the others."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from agents.codec import U32, message
 from agents.protocol import (
@@ -24,16 +25,14 @@ from agents.stack import Stack
 
 
 @message(205)
-@dataclass(frozen=True, slots=True)
-class Low:
+class Low(Struct, frozen=True):
     """A message of the lower layer."""
 
     number: U32
 
 
 @message(206)
-@dataclass(frozen=True, slots=True)
-class High:
+class High(Struct, frozen=True):
     """A message of the upper layer."""
 
     number: U32

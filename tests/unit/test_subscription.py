@@ -1,8 +1,7 @@
 """Subscriptions by hand, what is refused, and how they travel."""
 
-from dataclasses import dataclass
-
 import pytest
+from msgspec import Struct
 
 from agents.codec import HEADER, Datagram, DecodeError, decode, encode, message
 from agents.subscription import (
@@ -16,8 +15,7 @@ from agents.subscription import (
 
 
 @message(240)
-@dataclass(frozen=True, slots=True)
-class Announcement:
+class Announcement(Struct, frozen=True):
     added: tuple[Subscription, ...]
     example: Point
 
