@@ -43,10 +43,11 @@ class EventQueue:
     def add(self, event: Event) -> None:
         """Add an event."""
         slot = event[0] >> SLOT_BITS
-        if slot <= self._near_slot:
+        events = self.later.get(slot)
+        if events is not None:
+            events.append(event)
+        elif slot <= self._near_slot:
             heappush(self.added, event)
-        elif slot in self.later:
-            self.later[slot].append(event)
         else:
             self.later[slot] = [event]
             heappush(self._slots, slot)

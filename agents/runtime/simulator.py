@@ -151,12 +151,25 @@ class Simulator:
             self.now_us = now_us
             if seat is None:
                 content(now_us)
-            elif type(content) is Datagram:
-                if self._notes is not None:
-                    self._note_arrival(self._notes, event)
-                self._hand_over(now_us, seat, content)
-            elif seat.timers.get(content) == number:  # neither replaced nor cancelled
-                self._ring(now_us, seat, content)
+                continue
+            if self._notes is not None and type(content) is Datagram:
+                self._note_arrival(self._notes, event)
+            # All in place, and by the type: calls and `match` would take a seventh of the time.
+            try:
+                if type(content) is Datagram:
+                    self.messages += 1
+                    if seat.agent is None:
+                        self.counts["unheard"] += 1
+                        continue
+                    actions = seat.agent.on_datagram(now_us, content)
+                elif seat.timers.get(content) == number:  # neither replaced nor cancelled
+                    del seat.timers[content]
+                    actions = seat.agent.on_timer(now_us, content)
+                else:
+                    continue
+            except Exception as error:
+                raise _failure(seat, now_us, error) from error
+            self._carry_out(now_us, seat, actions)
         self.now_us = max(self.now_us, until_us)
 
     def close(self) -> None:
@@ -221,38 +234,15 @@ class Simulator:
         if notes.is_full:
             notes.write(self.network.forwarding)
 
-    def _hand_over(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
-        """Let an agent have a datagram that has reached its host."""
-        self.messages += 1
-        agent = seat.agent
-        if agent is None:
-            self.counts["unheard"] += 1
-            return
-        try:
-            actions = agent.on_datagram(now_us, datagram)
-        except Exception as error:
-            raise _failure(seat, now_us, error) from error
-        if actions:
-            self._carry_out(now_us, seat, actions)
-
-    def _ring(self, now_us: int, seat: Seat, name: Hashable) -> None:
-        """Let an agent know that a timer has run out."""
-        del seat.timers[name]
-        if seat.agent is None:
-            return
-        try:
-            actions = seat.agent.on_timer(now_us, name)
-        except Exception as error:
-            raise _failure(seat, now_us, error) from error
-        self._carry_out(now_us, seat, actions)
-
     def _carry_out(self, now_us: int, seat: Seat, actions: Actions) -> None:
-        # Quicker than `match` and `isinstance`, and this happens for every message.
         for action in actions:
             if type(action) is Datagram:
                 self._transmit(now_us, seat, action)
             elif type(action) is SetTimer:
-                self._set_timer(now_us, seat, action)
+                if action.delay_us < 0:
+                    raise _failure(seat, now_us, ValueError(f"a timer in the past: {action}"))
+                number = seat.timers[action.name] = next(self._numbers)
+                self._queue.add((now_us + action.delay_us, number, seat, action.name))
             elif type(action) is CancelTimer:
                 seat.timers.pop(action.name, None)
             elif type(action) is Record:
@@ -261,13 +251,6 @@ class Simulator:
                 self._record(now_us, seat.host, "delivered", {"event_id": action.event_id})
             elif type(action) is ProbeRoute:
                 self._probe(now_us, seat, action.target)
-
-    def _set_timer(self, now_us: int, seat: Seat, wanted: SetTimer) -> None:
-        name, delay_us = wanted.name, wanted.delay_us
-        if delay_us < 0:
-            raise _failure(seat, now_us, ValueError(f"a timer in the past: {wanted}"))
-        number = seat.timers[name] = next(self._numbers)
-        self._queue.add((now_us + delay_us, number, seat, name))
 
     def _transmit(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
         target = self._seat_at.get(datagram.receiver)
@@ -291,7 +274,13 @@ class Simulator:
         """Take a packet that was carried with care."""
         seat, content = self._seat_at[packet.target], packet.content
         if isinstance(content, Datagram):
-            self._hand_over(now_us, seat, content)
+            self.messages += 1
+            if seat.agent is None:
+                self.counts["unheard"] += 1
+                return
+            with _blaming(seat, now_us):
+                actions = seat.agent.on_datagram(now_us, content)
+            self._carry_out(now_us, seat, actions)
         elif seat.prober is not None:
             self._report_routes(now_us, seat, seat.prober.on_answer(now_us, packet))
 
