@@ -95,8 +95,8 @@ class Agent:
     @property
     def figures(self) -> dict[str, int]:
         """Everything counted so far, and the messages sent, also by kind as `sent_<kind>`."""
-        sent = sum(self._sent_by_kind.values())
-        figures = {**self.counts, "received": self._received, "sent": sent}
+        figures = {**self.counts, "received": self._received}
+        figures["sent"] = sum(self._sent_by_kind.values())
         for kind, sent in self._sent_by_kind.items():
             name = f"sent_{kind.__name__}"
             figures[name] = figures.get(name, 0) + sent
