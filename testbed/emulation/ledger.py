@@ -26,6 +26,7 @@ LEDGERS = Path("/run/tdo")
 RUN_VARIABLE = "TDO_RUN"
 _PATIENCE_S = 20.0
 _DRAFT_S = 60.0  # no network takes so long to write its ledger
+_STARTING_S = 0.2  # a process gets its environment a moment after it came to be
 
 
 @dataclass
@@ -84,6 +85,7 @@ def clean() -> tuple[list[str], list[str]]:
         if ledger.is_live:
             kept.append(f"network {ledger.run_id} of process {ledger.owner} ({ledger.command})")
             continue
+        time.sleep(_STARTING_S)  # it may have been killed while it started another one
         removed += [f"{process} of network {ledger.run_id}" for process in ledger.settle()]
         removed.append(f"ledger of network {ledger.run_id} ({ledger.command})")
     for draft in LEDGERS.glob("*.new"):

@@ -79,6 +79,16 @@ def test_a_ledger_of_an_earlier_boot_is_struck_off(capsys: pytest.CaptureFixture
     assert not ledger.path.exists()
 
 
+def test_a_process_that_was_being_started_is_ended_too() -> None:
+    ledger = Ledger.begin()
+    ledger.owner_started = 0  # as if it had ended
+    ledger.write()
+    late = f"sleep 0.05; {RUN_VARIABLE}={ledger.run_id} exec sleep 1000"
+    starting = subprocess.Popen(["sh", "-c", late])
+    clean()
+    assert starting.wait(timeout=10) == -signal.SIGTERM
+
+
 def test_cleaning_leaves_a_running_network_alone(capsys: pytest.CaptureFixture[str]) -> None:
     with EmulatedNetwork(diamond()) as network:
         assert main(["clean"]) == 0
