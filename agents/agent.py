@@ -62,6 +62,8 @@ class Pong(Struct, frozen=True):
     token: U32
 
 
+_OWN_MESSAGES: tuple[type, ...] = (Acknowledgement, Ping, Pong)
+
 # A datagram among the actions is to be put on the network.
 Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Deliver | Record
 Actions = list[Action]
@@ -84,7 +86,8 @@ class Agent:
         self.address = address
         self.counts: defaultdict[str, int] = defaultdict(int)
         self._received = 0
-        self._sent_by_kind: defaultdict[type, int] = defaultdict(int)
+        # All kinds that this agent speaks are in it, so that one lookup tells a stranger's.
+        self._sent_by_kind = dict.fromkeys((*_OWN_MESSAGES, *protocol.messages), 0)
         self._run_id = run_id
         self._protocol = protocol
         self._next_message_id = 0
@@ -98,8 +101,9 @@ class Agent:
         figures = {**self.counts, "received": self._received}
         figures["sent"] = sum(self._sent_by_kind.values())
         for kind, sent in self._sent_by_kind.items():
-            name = f"sent_{kind.__name__}"
-            figures[name] = figures.get(name, 0) + sent
+            if sent:
+                name = f"sent_{kind.__name__}"
+                figures[name] = figures.get(name, 0) + sent
         return figures
 
     def start(self, now_us: int) -> Actions:
@@ -127,6 +131,10 @@ class Agent:
     def on_datagram(self, now_us: int, datagram: Datagram) -> Actions:
         """Take in a datagram of this run, for this agent, from who it says."""
         content, sender = datagram.content, datagram.sender
+        kind = type(content)
+        if kind not in self._sent_by_kind:  # nor is it acknowledged, as nobody here can follow it
+            self.counts["unexpected"] += 1
+            return []
         self._received += 1
         actions: Actions = []
         if datagram.flags & WANTS_ACK:
@@ -140,7 +148,6 @@ class Agent:
             if not is_new:
                 self.counts["repeated"] += 1
                 return actions
-        kind = type(content)
         if kind is Acknowledgement:
             if self._outbox.acknowledge(now_us, sender, content.message_id):
                 actions.append(CancelTimer(("resend", content.message_id)))
@@ -205,7 +212,11 @@ class Agent:
             raise ValueError(f"{type(content).__name__}: a protocol sent a message to itself")
         message_id = self._next_message_id
         self._next_message_id = message_id + 1 & U32_MAX
-        self._sent_by_kind[type(content)] += 1
+        try:
+            self._sent_by_kind[type(content)] += 1
+        except KeyError:
+            name = type(content).__name__
+            raise ValueError(f"{name}: expected one of its protocol's `messages`") from None
         return Datagram(content, flags, self._run_id, self.address, to, message_id, now_us)
 
     def _resend(self, now_us: int, message_id: int) -> Actions:

@@ -63,7 +63,7 @@ _ASKERS = 3  # publishers that ask for a new tree
 class Content(Protocol):
     """Subscribes, publishes, forwards and delivers; subclasses say how content is distributed."""
 
-    messages: ClassVar = MESSAGES
+    messages = MESSAGES
     distribution: ClassVar[str]
     defaults: ClassVar = DEFAULTS
 

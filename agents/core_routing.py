@@ -62,7 +62,7 @@ _FIXED = {
 class CoreRouting(Protocol):
     """One peer of the routing layer."""
 
-    messages: ClassVar = MESSAGES
+    messages = MESSAGES
     defaults: ClassVar = {
         "strategy": "spotent",
         "cores": 5,

@@ -83,6 +83,7 @@ class Share:
 class GossipSize(Protocol):
     """Estimates the number of peers, once in every epoch of some rounds."""
 
+    messages = (Push, Pull)
     defaults: ClassVar = {"period_us": 1_000_000, "rounds": 40, "epochs": 1}
 
     def __init__(self, given: Surroundings) -> None:

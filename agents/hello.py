@@ -41,6 +41,7 @@ class Welcome(Struct, frozen=True):
 class HelloProtocol(Protocol):
     """Greets every contact some times, and measures delay and route to it once."""
 
+    messages = (Hello, Welcome)
     defaults: ClassVar = {"greetings": 3, "period_us": 500_000}
 
     def on_start(self, now_us: int) -> Effects:

@@ -72,7 +72,7 @@ class LandmarkOverlay(Protocol):
         "missed_heartbeats": 4,
         "join_timeout_us": 5_000_000,
     }
-    messages: ClassVar = (
+    messages = (
         Exchange, ExchangeAnswer, Join, Connect, Accept, NewParent, Disconnect, Heartbeat,
     )  # fmt: skip
 

@@ -130,12 +130,12 @@ class Protocol:
     """A protocol that does nothing; real ones override what they care about.
 
     `defaults` names the settings of a protocol, which an experiment file may change; `messages`
-    are the kinds of message that are its own, by which a stack finds the layer to hand one to.
-    `names_hosts` says that settings speak of hosts by name.
+    are the kinds of message that it sends and is told of, and no others are. `names_hosts` says
+    that settings speak of hosts by name.
     """
 
     defaults: ClassVar[Mapping[str, Value]] = {}
-    messages: ClassVar[tuple[type, ...]] = ()
+    messages: tuple[type, ...] = ()
     names_hosts: ClassVar[bool] = False
 
     @classmethod

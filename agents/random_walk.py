@@ -98,7 +98,7 @@ class _Accepted:
 class RandomWalk(Protocol):
     """One peer of the overlay."""
 
-    messages: ClassVar = (
+    messages = (
         Join, Connect, Walk, Accept, NewParent, Disconnect, Heartbeat, Befriend, Befriended,
     )  # fmt: skip
     defaults: ClassVar = {

@@ -60,7 +60,7 @@ class _Neighbour:
 class ShortestPathRouting(Protocol):
     """One peer with a tree for every publisher; nothing is told before `first_trees_s`."""
 
-    messages: ClassVar = (*MESSAGES, Farewell)
+    messages = (*MESSAGES, Farewell)
     defaults: ClassVar = {"period_us": 2_000_000, "missed_hellos": 5, "first_trees_s": 20.0}
 
     @classmethod

@@ -30,6 +30,7 @@ class Stack(Protocol):
     def __init__(self, layers: Sequence[Protocol]) -> None:
         self._layers = tuple(layers)
         self._layer_of = {kind: i for i, layer in enumerate(layers) for kind in layer.messages}
+        self.messages = tuple(self._layer_of)
         self._asked_route: defaultdict[PeerId, set[int]] = defaultdict(set)
         self._asked_delay: defaultdict[PeerId, set[int]] = defaultdict(set)
 
@@ -48,10 +49,8 @@ class Stack(Protocol):
         return effects
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Hand a message to the layer whose it is; one that is nobody's is dropped."""
-        i = self._layer_of.get(type(message))
-        if i is None:
-            return ()
+        """Hand a message to the layer whose it is."""
+        i = self._layer_of[type(message)]
         return self._from(now_us, i, self._layers[i].on_message(now_us, sender, message))
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:

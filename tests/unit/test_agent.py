@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agents.agent import Acknowledgement, Action, Agent, Ping, Pong
 from agents.codec import U32, WANTS_ACK, Datagram, encode, message
+from agents.hello import Hello
 from agents.protocol import (
     CancelTimer,
     Delay,
@@ -35,6 +36,8 @@ class Note(Struct, frozen=True):
 
 class Notebook(Protocol):
     """Does on start what its settings say, and writes down what it is told."""
+
+    messages = (Note,)
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
@@ -89,13 +92,14 @@ def sent(actions: list[Action]) -> Datagram:
         (encode(note(run_id=RUN + 1)), PEER, "of_another_run"),
         (encode(note())[:-1], PEER, "malformed"),
         (b"", PEER, "malformed"),
+        (encode(Datagram(Hello(1), WANTS_ACK, RUN, PEER, ME, 1, 0)), PEER, "unexpected"),
     ],
 )
 def test_what_is_wrong_is_counted_and_dropped(data: bytes, source: int, count: str) -> None:
     agent, notebook = make()
     assert agent.on_bytes(5, source, data) == []
     assert notebook.heard == []
-    assert agent.counts == {count: 1}
+    assert agent.figures == {count: 1, "received": 0, "sent": 0}
 
 
 def test_a_replay_is_heard_once_and_acknowledged_each_time() -> None:
@@ -129,6 +133,12 @@ def test_a_message_too_old_to_tell_is_not_acknowledged() -> None:
 def test_a_protocol_that_writes_to_itself_is_our_bug() -> None:
     agent, _ = make(ME, Send(ME, Note(1)))
     with pytest.raises(ValueError, match="Note: a protocol sent a message to itself"):
+        agent.start(0)
+
+
+def test_a_protocol_declares_what_it_sends() -> None:
+    agent, _ = make(ME, Send(PEER, Hello(1)))
+    with pytest.raises(ValueError, match="Hello: expected one of its protocol's `messages`"):
         agent.start(0)
 
 
@@ -246,6 +256,6 @@ def test_a_million_mutated_datagrams_are_all_counted_and_none_is_fatal() -> None
         junk = bytearray(chance.choice(good))
         junk[chance.randrange(len(junk))] ^= 1 << chance.randrange(8)
         agent.on_bytes(0, 1, bytes(junk))
-    reasons = ("malformed", "of_another_run", "misaddressed", "impostor", "received")
+    reasons = ("malformed", "of_another_run", "misaddressed", "impostor", "received", "unexpected")
     assert sum(agent.figures.get(reason, 0) for reason in reasons) == count
     assert agent.counts["malformed"] > 0 and agent.counts["impostor"] > 0

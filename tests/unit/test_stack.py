@@ -2,11 +2,15 @@
 
 from collections.abc import Hashable
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
+import pytest
 from msgspec import Struct
 
-from agents.codec import U32, message
+from agents.codec import U32, Datagram, message
+from agents.gossip import Pull, Push
+from agents.hello import Hello, HelloProtocol, Welcome
+from agents.kinds import find_protocol, make_agent
 from agents.protocol import (
     Announce,
     CancelTimer,
@@ -67,11 +71,11 @@ class Layer(Protocol):
 
 
 class Lower(Layer):
-    messages: ClassVar = (Low,)
+    messages = (Low,)
 
 
 class Upper(Layer):
-    messages: ClassVar = (High,)
+    messages = (High,)
 
     def on_start(self, now_us: int) -> Effects:
         return [SetTimer("tick", 9), Announce("up")]
@@ -110,3 +114,24 @@ def test_answers_come_to_who_asked_and_to_nobody_else() -> None:
     assert words(stack.on_probe_result(1, Route(7, (), is_reached=False))) == ["Lower:route"]
     assert words(stack.on_delay(1, Delay(8, (5,)))) == ["Lower:delay"]
     assert words(stack.on_delay(1, Delay(8, (5,)))) == []
+
+
+@pytest.mark.parametrize(
+    ("overlay", "question", "answer"),
+    [("hello", Hello(1), Welcome), ("gossip", Push(0, 2, 1.0), Pull)],
+)
+def test_every_overlay_is_heard_under_a_routing(overlay: str, question: Any, answer: type) -> None:
+    kinds = {"overlay": overlay, "routing": "mst"}
+    layers = {
+        name: {**find_protocol(name, kind).defaults, "kind": kind} for name, kind in kinds.items()
+    }
+    agent = make_agent(layers, 7, Surroundings(1, (2,), Random(1)))
+    (sent,) = agent.on_datagram(5, Datagram(question, 0, 7, 2, 1, 3, 4))
+    assert isinstance(sent, Datagram)
+    assert type(sent.content) is answer
+
+
+def test_a_greeting_given_up_under_a_routing_is_recorded() -> None:
+    given = Surroundings(1, (2,), Random(1))
+    stack = Stack([HelloProtocol(given), Upper(given)])
+    assert stack.on_give_up(1, 2, Hello(1)) == [Record("given_up", {"peer": 2})]
