@@ -106,13 +106,14 @@ def message(kind: int) -> Callable[[_StructType], _StructType]:
     def register(cls: _StructType) -> _StructType:
         if kind in _kinds or not 1 <= kind <= 255:
             raise ValueError(f"{cls.__name__}: expected a free kind from 1 to 255, found {kind}")
+        body = _record_coder(cls)
         names, hints = cls.__struct_fields__, get_type_hints(cls, include_extras=True)
         in_body = tuple(name for name in names if name not in _IN_HEADER)
         formats = [_fixed_format(hints[name]) for name in in_body]
         is_fixed = all(formats)
         layout = struct.Struct(HEADER.format + "".join(formats)) if is_fixed else HEADER
         _kinds[kind] = _kind_of[cls] = _Kind(
-            kind, cls, _record_coder(cls), in_body != names, is_fixed, layout,
+            kind, cls, body, in_body != names, is_fixed, layout,
             _reader(in_body) if in_body != names else astuple,
         )  # fmt: skip
         return cls
@@ -193,6 +194,7 @@ def _record_coder(cls: type[Struct]) -> _Coder:
 
     It decodes to the tuple of field values, which its user turns into the struct.
     """
+    _check_struct(cls)
     hints = get_type_hints(cls, include_extras=True)
     named = [(name, hints[name]) for name in cls.__struct_fields__ if name not in _IN_HEADER]
     steps: list[tuple[Callable[[Any], bytes], Callable[[bytes, int], tuple[Any, int]]]] = []
@@ -206,6 +208,22 @@ def _record_coder(cls: type[Struct]) -> _Coder:
         else:
             steps.append(_variable_step(*named.pop(0)))
     return _chain(steps)
+
+
+def _check_struct(cls: type) -> None:
+    """Raise if a class is no struct, or one that `decode` could not make or others could change."""
+    if not issubclass(cls, Struct):
+        found = "another class"
+    elif not cls.__struct_config__.frozen:
+        found = "one that is not frozen"
+    elif cls.__match_args__ != cls.__struct_fields__:
+        found = "one with such fields"
+    else:
+        return
+    raise TypeError(
+        f"{cls.__name__}: expected a frozen msgspec struct without keyword-only fields, "
+        f"found {found}"
+    )
 
 
 def _chain(

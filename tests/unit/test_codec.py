@@ -1,6 +1,8 @@
 """Messages as bytes, and bytes that are no messages."""
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -123,7 +125,9 @@ def test_what_goes_in_comes_out(
 @pytest.mark.parametrize(
     "content", [Move(1, Corner(2, "a"), 3, (Corner(4, "b"), Corner(5, ""))), Step(1, 2, True)]
 )
-def test_named_tuples_are_messages_too(content: Move | Step) -> None:
+def test_structs_within_messages_and_header_fields_come_out_as_they_were(
+    content: Move | Step,
+) -> None:
     found = decode(encode(Datagram(content, 0, 1, 2, 3, 4, 5))).content
     assert found == content
     assert type(found) is type(content)
@@ -202,6 +206,38 @@ def test_the_size_limit_holds_both_ways() -> None:
 def test_kinds_are_unique_and_fit_a_byte(kind: int) -> None:
     with pytest.raises(ValueError, match="expected a free kind"):
         message(kind)(type("Another", (Empty,), {}))
+
+
+class Thawed(Struct):
+    x: U16
+
+
+class Named(Struct, frozen=True, kw_only=True):
+    x: U16
+
+
+@dataclass(frozen=True)
+class Plain:
+    x: U16
+
+
+class Around(Struct, frozen=True):
+    inner: Named
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "found"),
+    [
+        (Thawed, "Thawed", "one that is not frozen"),
+        (Named, "Named", "one with such fields"),
+        (Plain, "Plain", "another class"),
+        (Around, "Named", "one with such fields"),
+    ],
+)
+def test_only_a_frozen_struct_is_a_message(cls: Any, name: str, found: str) -> None:
+    expected = "expected a frozen msgspec struct without keyword-only fields"
+    with pytest.raises(TypeError, match=f"^{name}: {expected}, found {found}$"):
+        message(217)(cls)
 
 
 def test_a_type_without_a_layout_is_refused() -> None:
