@@ -7,7 +7,7 @@ and in the simulator. Only on sockets a datagram has to become bytes, and bytes 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from msgspec import Struct
 
@@ -67,6 +67,21 @@ _OWN_MESSAGES: tuple[type, ...] = (Acknowledgement, Ping, Pong)
 # A datagram among the actions is to be put on the network.
 Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Deliver | Record
 Actions = list[Action]
+
+
+# The agent's own timers have names that no protocol can give one.
+@final
+class _Resend(Struct, frozen=True):
+    """A message may have to be sent again."""
+
+    message_id: int
+
+
+@final
+class _Sample(Struct, frozen=True):
+    """A peer has not answered a ping."""
+
+    target: PeerId
 
 
 @dataclass(slots=True)
@@ -150,7 +165,7 @@ class Agent:
                 return actions
         if kind is Acknowledgement:
             if self._outbox.acknowledge(now_us, sender, content.message_id):
-                actions.append(CancelTimer(("resend", content.message_id)))
+                actions.append(CancelTimer(_Resend(content.message_id)))
             return actions
         if kind is Ping:
             actions.append(self._address(now_us, sender, Pong(content.token)))
@@ -162,12 +177,10 @@ class Agent:
 
     def on_timer(self, now_us: int, name: Hashable) -> Actions:
         """Go on with what waited for a timer."""
-        if isinstance(name, tuple):
-            match name:
-                case ("resend", int(message_id)):
-                    return self._resend(now_us, message_id)
-                case ("sample", int(target)):
-                    return self._next_sample(now_us, target)
+        if type(name) is _Resend:
+            return self._resend(now_us, name.message_id)
+        if type(name) is _Sample:
+            return self._next_sample(now_us, name.target)
         return self._carry_out(now_us, self._protocol.on_timer(now_us, name))
 
     def on_route(self, now_us: int, route: Route) -> Actions:
@@ -204,7 +217,7 @@ class Agent:
         message_id = self._next_message_id
         datagram = self._address(now_us, to, content, WANTS_ACK)
         timeout_us = self._outbox.add(datagram)
-        return datagram, SetTimer(("resend", message_id), timeout_us)
+        return datagram, SetTimer(_Resend(message_id), timeout_us)
 
     def _address(self, now_us: int, to: PeerId, content: Any, flags: int = 0) -> Datagram:
         """A new datagram with a message for a peer."""
@@ -225,7 +238,7 @@ class Agent:
             return []
         if not is_hopeless(waiting):
             self.counts["resent"] += 1
-            resend = SetTimer(("resend", message_id), waiting.timeout_us)
+            resend = SetTimer(_Resend(message_id), waiting.timeout_us)
             return [waiting.datagram, resend]
         self._outbox.give_up(message_id)
         self.counts["given_up"] += 1
@@ -244,7 +257,7 @@ class Agent:
         measurement = self._measurements[target]
         measurement.token, measurement.sent_us = self._next_message_id, now_us
         ping = self._address(now_us, target, Ping(measurement.token))
-        return [ping, SetTimer(("sample", target), _SAMPLE_TIMEOUT_US)]
+        return [ping, SetTimer(_Sample(target), _SAMPLE_TIMEOUT_US)]
 
     def _take_pong(self, now_us: int, sender: PeerId, token: int) -> Actions:
         measurement = self._measurements.get(sender)
@@ -262,4 +275,4 @@ class Agent:
         del self._measurements[target]
         delay = Delay(target, tuple(measurement.samples_us))
         effects = self._protocol.on_delay(now_us, delay)
-        return [CancelTimer(("sample", target)), *self._carry_out(now_us, effects)]
+        return [CancelTimer(_Sample(target)), *self._carry_out(now_us, effects)]

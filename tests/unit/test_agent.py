@@ -83,6 +83,10 @@ def sent(actions: list[Action]) -> Datagram:
     return datagram
 
 
+def timers(actions: list[Action]) -> list[SetTimer]:
+    return [action for action in actions if isinstance(action, SetTimer)]
+
+
 @pytest.mark.parametrize(
     ("data", "source", "count"),
     [
@@ -142,17 +146,21 @@ def test_a_protocol_declares_what_it_sends() -> None:
         agent.start(0)
 
 
-def test_a_timer_of_the_protocol_reaches_it() -> None:
-    agent, notebook = make(ME, SetTimer("tea", 5))
-    assert agent.start(0) == [SetTimer("tea", 5)]
-    agent.on_timer(5, "tea")
-    assert notebook.heard == ["tea"]
+def test_a_timer_of_the_protocol_reaches_it_whatever_its_name() -> None:
+    names = ["tea", ("sample", PEER), ("resend", 0)]
+    wishes = [SetTimer(name, 5) for name in names]
+    agent, notebook = make(ME, *wishes)
+    assert agent.start(0) == wishes
+    for name in names:
+        agent.on_timer(5, name)
+    assert notebook.heard == names
 
 
 def test_a_delay_is_measured_one_round_trip_after_another() -> None:
     agent, notebook = make(ME, MeasureDelay(PEER, 3), MeasureDelay(PEER, 3))
     peer, _ = make(PEER)
     actions = agent.start(0)
+    (timer,) = timers(actions)
     for time_us in (40, 90, 140):
         (pong,) = peer.on_datagram(time_us - 20, sent(actions))
         assert isinstance(pong, Datagram)
@@ -160,7 +168,7 @@ def test_a_delay_is_measured_one_round_trip_after_another() -> None:
         agent.on_datagram(time_us + 1, pong)  # a replay adds no sample
     assert notebook.heard == [Delay(PEER, (40, 50, 50))]
     assert (notebook.heard[0].min_us, notebook.heard[0].median_us) == (40, 50)
-    assert CancelTimer(("sample", PEER)) in actions
+    assert CancelTimer(timer.name) in actions
     assert Record("measured", {"samples": 3}) in actions
 
 
@@ -168,8 +176,8 @@ def test_a_silent_peer_gives_no_samples() -> None:
     agent, notebook = make(ME, MeasureDelay(PEER, 2))
     actions = agent.start(0)
     for _ in range(2):
-        assert [a.name for a in actions if isinstance(a, SetTimer)] == [("sample", PEER)]
-        actions = agent.on_timer(2_000_000, ("sample", PEER))
+        (timer,) = timers(actions)
+        actions = agent.on_timer(2_000_000, timer.name)
     assert notebook.heard == [Delay(PEER, ())]
 
 
@@ -187,7 +195,7 @@ def test_a_reliable_message_is_repeated_with_growing_patience_and_given_up() -> 
     actions = agent.start(0)
     datagram, waits_us = sent(actions), []
     while actions:
-        (timer,) = [action for action in actions if isinstance(action, SetTimer)]
+        (timer,) = timers(actions)
         waits_us.append(timer.delay_us)
         assert sent(actions) == datagram
         actions = agent.on_timer(sum(waits_us), timer.name)
@@ -205,11 +213,11 @@ def test_an_acknowledgement_ends_the_repetition_and_teaches_the_time_out() -> No
     assert isinstance(answer, Datagram)
     (cancel,) = agent.on_datagram(100_000, answer)
     assert heard_by_peer.heard == [(ME, Note(1))]
-    (timer,) = [action for action in actions if isinstance(action, SetTimer)]
+    (timer,) = timers(actions)
     assert cancel == CancelTimer(timer.name)
     assert agent.on_timer(200_000, timer.name) == []
     notebook.settings = {"first": [Send(PEER, Note(2), reliable=True)]}
-    (later,) = [action for action in agent.start(300_000) if isinstance(action, SetTimer)]
+    (later,) = timers(agent.start(300_000))
     assert later.delay_us == 4 * 100_000
 
 
@@ -221,7 +229,7 @@ def test_only_the_receiver_can_acknowledge() -> None:
     (answer,) = stranger.on_datagram(1, stolen)
     assert isinstance(answer, Datagram)
     assert agent.on_datagram(2, answer) == []
-    (timer,) = [action for action in actions if isinstance(action, SetTimer)]
+    (timer,) = timers(actions)
     assert sent(agent.on_timer(1_000_000, timer.name)) == sent(actions)
 
 
