@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, final, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -59,6 +59,7 @@ class DecodeError(Exception):
     """A datagram that is not one of our messages: its sender's fault, counted and dropped."""
 
 
+@final
 class Datagram(Struct, frozen=True):
     """A message with what its header says about it, apart from what the message knows itself."""
 

@@ -29,6 +29,7 @@ class Send(msgspec.Struct, frozen=True):
     reliable: bool = False
 
 
+@final
 class SetTimer(msgspec.Struct, frozen=True):
     """Call `on_timer` with this name after a while; a timer of the same name is replaced."""
 
@@ -36,12 +37,14 @@ class SetTimer(msgspec.Struct, frozen=True):
     delay_us: int
 
 
+@final
 class CancelTimer(msgspec.Struct, frozen=True):
     """Forget a timer, if it is set."""
 
     name: Hashable
 
 
+@final
 class ProbeRoute(msgspec.Struct, frozen=True):
     """Find out which routers lie between here and a peer; the answer is `on_probe_result`."""
 
@@ -56,12 +59,14 @@ class MeasureDelay(msgspec.Struct, frozen=True):
     samples: int = 3
 
 
+@final
 class Deliver(msgspec.Struct, frozen=True):
     """An event has arrived where somebody wants it."""
 
     event_id: int
 
 
+@final
 class Record(msgspec.Struct, frozen=True):
     """Something worth knowing after the run: what happened (in the past tense), and its figures."""
 

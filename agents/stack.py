@@ -82,16 +82,16 @@ class Stack(Protocol):
         """What a layer wants, with its mark on what will come back to it."""
         marked: list[Effect] = []
         for effect in effects:
-            if isinstance(effect, SetTimer):
+            if type(effect) is SetTimer:
                 marked.append(SetTimer((i, effect.name), effect.delay_us))
-            elif isinstance(effect, CancelTimer):
+            elif type(effect) is CancelTimer:
                 marked.append(CancelTimer((i, effect.name)))
-            elif isinstance(effect, Announce):
+            elif type(effect) is Announce:
                 marked += self._announce(now_us, i, effect.content)
             else:
-                if isinstance(effect, ProbeRoute):
+                if type(effect) is ProbeRoute:
                     self._asked_route[effect.target].add(i)
-                elif isinstance(effect, MeasureDelay):
+                elif type(effect) is MeasureDelay:
                     self._asked_delay[effect.target].add(i)
                 marked.append(effect)
         return marked

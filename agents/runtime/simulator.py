@@ -239,10 +239,14 @@ class Simulator:
             if type(action) is Datagram:
                 self._transmit(now_us, seat, action)
             elif type(action) is SetTimer:
-                if action.delay_us < 0:
-                    raise _failure(seat, now_us, ValueError(f"a timer in the past: {action}"))
-                number = seat.timers[action.name] = next(self._numbers)
-                self._queue.add((now_us + action.delay_us, number, seat, action.name))
+                try:
+                    if action.delay_us < 0:
+                        raise _failure(seat, now_us, ValueError(f"a timer in the past: {action}"))
+                    number = seat.timers[action.name] = next(self._numbers)
+                    self._queue.add((now_us + action.delay_us, number, seat, action.name))
+                except TypeError as error:
+                    wrong = TypeError(f"expected a name and whole microseconds, found {action}")
+                    raise _failure(seat, now_us, wrong) from error
             elif type(action) is CancelTimer:
                 seat.timers.pop(action.name, None)
             elif type(action) is Record:
@@ -251,6 +255,8 @@ class Simulator:
                 self._record(now_us, seat.host, "delivered", {"event_id": action.event_id})
             elif type(action) is ProbeRoute:
                 self._probe(now_us, seat, action.target)
+            else:
+                raise _failure(seat, now_us, TypeError(f"expected an effect, found {action!r}"))
 
     def _transmit(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
         target = self._seat_at.get(datagram.receiver)
@@ -268,7 +274,9 @@ class Simulator:
                 else:
                     self._queue.add(event)
                 return
-        self.network.send(now_us, Packet(seat.address, datagram.receiver, datagram))
+        with _blaming(seat, now_us):
+            packet = Packet(seat.address, datagram.receiver, datagram)
+        self.network.send(now_us, packet)
 
     def _deliver(self, now_us: int, packet: Packet) -> None:
         """Take a packet that was carried with care."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agents.agent import Acknowledgement, Action, Agent, Ping, Pong
 from agents.codec import U32, WANTS_ACK, Datagram, encode, message
+from agents.errors import AgentFailed
 from agents.hello import Hello
 from agents.protocol import (
     CancelTimer,
@@ -25,6 +26,8 @@ from agents.protocol import (
     Surroundings,
 )
 from agents.reliable import ReplayWindow
+from agents.runtime.simulator import Simulator
+from topologies.underlay import Channel, Host, Link, Router, Underlay
 
 ME, PEER, STRANGER, RUN = 10, 20, 30, 7
 
@@ -219,6 +222,28 @@ def test_an_acknowledgement_ends_the_repetition_and_teaches_the_time_out() -> No
     notebook.settings = {"first": [Send(PEER, Note(2), reliable=True)]}
     (later,) = timers(agent.start(300_000))
     assert later.delay_us == 4 * 100_000
+
+
+@pytest.mark.parametrize(
+    ("wish", "wrong"),
+    [
+        ("tea", "TypeError: expected an effect, found 'tea'"),
+        (SetTimer("tea", 0.5), r"TypeError: expected a name and whole microseconds, found .*0\.5"),
+        (
+            SetTimer(["tea"], 5),
+            r"TypeError: expected a name and whole microseconds, found .*\['tea",
+        ),
+        (Send(PEER, Note(-1)), "error: .*argument out of range"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_ends_a_simulation_by_name(wish: Any, wrong: str) -> None:
+    slow = Channel(1_000, rate_mbit=10)  # which makes bytes of messages
+    links = tuple(Link(host, "r1", slow, slow) for host in ("h1", "h2"))
+    simulator = Simulator(Underlay((Router("r1"),), links, (Host("h1"), Host("h2"))))
+    simulator.add_agent("h1", lambda: make(ME, wish)[0])
+    simulator.start_agent(3, "h1")
+    with pytest.raises(AgentFailed, match=f"^agent h1 at 0.000003 s: {wrong}"):
+        simulator.run(10)
 
 
 def test_only_the_receiver_can_acknowledge() -> None:
