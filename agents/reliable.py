@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agents.codec import Datagram
+from agents.codec import U32_MAX, Datagram
 
 FIRST_TIMEOUT_US = 1_000_000
 _SHORTEST_TIMEOUT_US = 50_000
@@ -10,6 +10,8 @@ _LONGEST_TIMEOUT_US = 8_000_000
 _TRIES = 9  # the last one after some 13 s at the shortest time-out
 _WINDOW = 4_096
 _WINDOW_MASK = (1 << _WINDOW) - 1
+_IDS = U32_MAX + 1
+_OLD = 1 << 28  # so many ids behind the newest are old, and all others are ahead of it
 
 
 @dataclass(slots=True)
@@ -70,17 +72,20 @@ class ReplayWindow:
     """Which of a sender's last message ids have been seen.
 
     Message ids count up from the time an agent started, so those of a restarted agent are new.
+    After the last id they begin again at 0, so one far ahead does not make all that follow old.
     """
 
     __slots__ = ("_newest", "_seen")
 
     def __init__(self) -> None:
-        self._newest = -1
-        self._seen = 0
+        self._newest = 0
+        self._seen = 0  # a bit for each of the last ids, the lowest for the newest
 
     def is_new(self, message_id: int) -> bool | None:
         """Note a message id; False if it was noted before, None if it is too old to be told."""
-        ahead = message_id - self._newest
+        if not self._seen:  # the first of all is ahead, whichever it is
+            self._newest = message_id - 1
+        ahead = (message_id - self._newest + _OLD) % _IDS - _OLD
         if ahead > 0:
             self._seen = (self._seen << ahead | 1) & _WINDOW_MASK if ahead < _WINDOW else 1
             self._newest = message_id

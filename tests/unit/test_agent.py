@@ -258,25 +258,35 @@ def test_only_the_receiver_can_acknowledge() -> None:
     assert sent(agent.on_timer(1_000_000, timer.name)) == sent(actions)
 
 
-def test_a_restarted_agent_does_not_look_like_a_replay() -> None:
+@pytest.mark.parametrize("later_us", [3_000_000, 11 * 3_600_000_000])
+def test_a_restarted_agent_does_not_look_like_a_replay(later_us: int) -> None:
     agent, notebook = make()
-    for start_us in (0, 3_000_000):
+    for start_us in (0, later_us):
         peer, _ = make(PEER, Send(ME, Note(1), reliable=True))
         agent.on_datagram(start_us + 10, sent(peer.start(start_us)))
     assert len(notebook.heard) == 2
 
 
+@pytest.mark.parametrize("first", [0, 2**31, 2**32 - 6_000])
 @given(st.lists(st.integers(0, 12_000), max_size=200))
-def test_a_window_admits_nothing_twice(ids: list[int]) -> None:
+def test_a_window_admits_nothing_twice(first: int, numbers: list[int]) -> None:
     window, admitted, newest = ReplayWindow(), set(), -1
-    for message_id in ids:
-        is_new = window.is_new(message_id)
-        if message_id <= newest - 4_096:
+    for number in numbers:
+        is_new = window.is_new((first + number) % 2**32)
+        if number <= newest - 4_096:
             assert is_new is None
         else:
-            assert is_new is (message_id not in admitted)
-        admitted |= {message_id} if is_new else set()
-        newest = max(newest, message_id)
+            assert is_new is (number not in admitted)
+        admitted |= {number} if is_new else set()
+        newest = max(newest, number)
+
+
+@pytest.mark.parametrize("far", [2**31, 2**32 - 1])
+def test_an_id_far_ahead_does_not_make_those_that_follow_old(far: int) -> None:
+    agent, notebook = make()
+    for message_id in (far, 5_000, 5_001):
+        agent.on_datagram(5, note(message_id, flags=WANTS_ACK, message_id=message_id))
+    assert notebook.heard == [(PEER, Note(far)), (PEER, Note(5_000)), (PEER, Note(5_001))]
 
 
 def test_a_million_mutated_datagrams_are_all_counted_and_none_is_fatal() -> None:
