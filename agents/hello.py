@@ -1,7 +1,7 @@
 """The smallest protocol worth running: greet your contacts, and look at the way to them.
 
-It is the example of `docs/writing-a-protocol.md`, and a quick check that a network, its agents
-and both runtimes work: every greeting, delay and route ends up in the records.
+It is a quick check that a network, its agents and both runtimes work: every greeting, delay and
+route ends up in the records.
 """
 
 from collections.abc import Hashable

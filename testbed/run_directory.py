@@ -29,7 +29,7 @@ from testbed.experiment import Experiment, Fault, experiment_from_dict
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
 
-_PACKAGES = ("mininet", "networkx", "numpy", "scipy", "pyarrow", "pyspark", "scapy")
+_PACKAGES = ("mininet", "msgspec", "networkx", "numpy", "scipy", "pyarrow", "pyspark", "scapy")
 _RECORDS_AT_ONCE = 50_000
 RECORD_SCHEMA = pa.schema(
     [
