@@ -1,5 +1,11 @@
-"""Well-formed messages with any content, against every protocol: what it answers can be sent."""
+"""Whatever a peer sends, no protocol fails, and what it answers can be sent.
 
+Messages are of all kinds that there are, whether the protocol knows them or not. They are
+well-formed with any content, or were so before a bit of theirs changed.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from random import Random
 from types import NoneType
@@ -8,23 +14,34 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 from msgspec import Struct
 
-from agents.agent import Action, Ping, Pong
-from agents.codec import Datagram, encode
-from agents.gossip import Pull, Push
-from agents.hello import Hello, Welcome
-from agents.kinds import find_protocol, make_agent
+from agents.agent import Acknowledgement, Action, Ping, Pong
+from agents.codec import WANTS_ACK, Datagram, encode
+from agents.kinds import LAYERS, find_protocol, make_agent
 from agents.protocol import CancelTimer, ProbeRoute, SetTimer, Surroundings
 from agents.route import Hop, Route
 
 RUN, ME = 7, 1
 PEERS = tuple(range(2, 12))
+HOSTS = {f"h{number}": number for number in (ME, *PEERS)}
 MESSAGES = 6_000
+MUTATED = 1_000_000  # in all
 INTEGERS = {"B": (0, 0xFF), "H": (0, 0xFFFF), "I": (0, 2**32 - 1), "Q": (0, 2**64 - 1)} | {
     "q": (-(2**63), 2**63 - 1)
 }
 STACKS: dict[str, dict[str, dict[str, Any]]] = {
     "hello": {"overlay": {"kind": "hello"}},
     "gossip": {"overlay": {"kind": "gossip", "epochs": 3}},
+    "landmarks": {"overlay": {"kind": "tdo-landmark"}},
+    "walks": {"overlay": {"kind": "tdo-walk"}},
+    "by hand": {
+        "overlay": {"kind": "given", "links": "h1-h2 h1-h3"},
+        "routing": {"kind": "mst"},
+        "workload": {
+            "kind": "content-given",
+            "start_s": 0.0,
+            "subscriptions": "h1: 3<=a0<=7; h2: everything",
+        },
+    },
     "landmarks, spanning tree": {
         "overlay": {"kind": "tdo-landmark"},
         "routing": {"kind": "mst"},
@@ -41,7 +58,14 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
         "workload": {"kind": "content-zipf", "start_s": 0.0},
     },
 }
-ALONE = {"hello": [Hello, Welcome], "gossip": [Push, Pull]}
+OF_AGENTS: tuple[type, ...] = (Acknowledgement, Ping, Pong)
+KINDS = {kind: find_protocol(layer, kind) for layer, kinds in LAYERS.items() for kind in kinds}
+ALL_MESSAGES = tuple(
+    dict.fromkeys((*OF_AGENTS, *(one for protocol in KINDS.values() for one in protocol.messages)))
+)
+TAKEN_OR_COUNTED = (
+    "received", "unexpected", "malformed", "of_another_run", "misaddressed", "impostor",
+)  # fmt: skip
 
 
 class Hostile:
@@ -86,12 +110,12 @@ class Victim:
 
     def __init__(self, layers: dict[str, dict[str, Any]], hostile: Hostile) -> None:
         defaults = {
-            section: {**find_protocol(section, settings["kind"]).defaults, **settings}
+            section: {**KINDS[settings["kind"]].defaults, **settings}
             for section, settings in layers.items()
         }
-        given = Surroundings(ME, PEERS[:3], Random(1), peers=len(PEERS) + 1)
+        given = Surroundings(ME, PEERS[:3], Random(1), peers=len(HOSTS), hosts=HOSTS)
         self.hostile = hostile
-        self.sent = 0
+        self.sent = self.taken = 0
         self.timers: dict[Any, None] = {}
         self.agent = make_agent(defaults, RUN, given)
         self.now_us = 0
@@ -117,9 +141,14 @@ class Victim:
             self.take(peer, pong)
 
     def take(self, sender: int, content: Any) -> None:
+        message_id = self.taken + 1
+        flags = WANTS_ACK if message_id % 2 else 0
+        data = encode(Datagram(content, flags, RUN, sender, ME, message_id, self.now_us))
+        self.take_bytes(sender, data)
+
+    def take_bytes(self, sender: int, data: bytes) -> None:
+        self.taken += 1
         self.now_us += 1_000
-        message_id = self.now_us // 1_000
-        data = encode(Datagram(content, message_id % 2, RUN, sender, ME, message_id, self.now_us))
         self.do(self.agent.on_bytes(self.now_us, sender, data))
 
     def let_a_timer_run_out(self) -> None:
@@ -129,25 +158,46 @@ class Victim:
             self.do(self.agent.on_timer(self.now_us, name))
 
 
+def draw_messages(name: str, hostile: Hostile, count: int) -> Iterator[Any]:
+    """Messages with any content, every other one of a kind that the stack knows."""
+    layers = STACKS[name].values()
+    own = [kind for settings in layers for kind in KINDS[settings["kind"]].messages]
+    for number in range(count):
+        with suppress(ValueError):  # the message itself does not allow such values
+            yield hostile.draw(hostile.chance.choice(own if number % 2 else ALL_MESSAGES))
+
+
 @pytest.mark.parametrize("name", STACKS)
 def test_whatever_a_peer_says_the_answer_can_be_sent(name: str) -> None:
     hostile = Hostile(1)
     victim = Victim(STACKS[name], hostile)
-    kinds = ALONE.get(name) or [
-        kind
-        for section, settings in STACKS[name].items()
-        for kind in find_protocol(section, settings["kind"]).messages
-    ]
-    refused = 0
-    for number in range(MESSAGES):
-        try:
-            content = hostile.draw(hostile.chance.choice(kinds))
-        except ValueError:  # the message itself does not allow such values
-            refused += 1
-            continue
+    for number, content in enumerate(draw_messages(name, hostile, MESSAGES)):
         victim.take(hostile.chance.choice(PEERS), content)
         if number % 20 == 0:
             victim.let_a_timer_run_out()
-    assert refused < MESSAGES / 2
-    assert victim.agent.figures["received"] >= MESSAGES - refused
+    figures = victim.agent.figures
+    assert victim.taken > MESSAGES / 2
+    assert figures["received"] + figures["unexpected"] == victim.taken
+    assert figures["received"] > victim.taken / 3
     assert victim.sent > 0
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_mutated_datagrams_are_all_counted_and_none_is_fatal(name: str) -> None:
+    hostile = Hostile(2)
+    chance, victim = hostile.chance, Victim(STACKS[name], hostile)
+    good: list[tuple[int, bytes]] = []
+    for content in draw_messages(name, hostile, MESSAGES):
+        peer = chance.choice(PEERS)
+        good.append((peer, encode(Datagram(content, 0, RUN, peer, ME, len(good), 0))))
+    for number in range(MUTATED // len(STACKS)):
+        peer, data = chance.choice(good)
+        junk = bytearray(data)
+        junk[chance.randrange(len(junk))] ^= 1 << chance.randrange(8)
+        victim.take_bytes(peer, bytes(junk))
+        if number % 20 == 0:
+            victim.let_a_timer_run_out()
+    figures = victim.agent.figures
+    assert sum(figures[reason] for reason in TAKEN_OR_COUNTED) == victim.taken
+    assert all(figures[reason] > 0 for reason in TAKEN_OR_COUNTED)
+    assert figures["received"] > victim.taken / 4  # so many met the protocol
