@@ -26,6 +26,8 @@ HELD_UP_S = 0.2
 class Diary(Protocol):
     """Notes when it is told of messages, and waits a while after each."""
 
+    messages = (Welcome,)
+
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self.times_us: list[int] = []

@@ -28,6 +28,8 @@ class Word(Struct, frozen=True):
 class Scripted(Protocol):
     """Carries out effects at given times, and records all it is told."""
 
+    messages = (Word,)
+
     def on_start(self, now_us: int) -> Effects:
         del now_us
         script: Mapping[int, list[Effect]] = self.settings.get("script", {})
