@@ -100,6 +100,13 @@ class HostProbing(Generic[Result]):
             self._queued.append(target)
             self.use_room(now_us)
 
+    def forget(self) -> None:
+        """Give up all that is under way; answers that still come in mean nothing any more."""
+        self._queued.clear()
+        self._under_way.clear()
+        self._wanted.clear()
+        self._allowance = Allowance(self._settings.max_outstanding)
+
     def on_reply(
         self,
         now_us: int,

@@ -107,6 +107,10 @@ class Prober(Generic[Result]):
         """Probe a target soon; a probing of it that is under way answers for both."""
         self._probing.probe(now_us, target)
 
+    def forget(self) -> None:
+        """Give up all that is under way, for somebody else to begin anew."""
+        self._probing.forget()
+
     def on_readable(self, now_us: int) -> list[Result]:
         """Read the answers that came in; returns what is now complete."""
         finished: list[Result] = []

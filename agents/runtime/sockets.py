@@ -127,6 +127,7 @@ class SocketLoop:
         """Let an agent vanish without a word."""
         seat.agent = None
         seat.timers.clear()
+        seat.prober.forget()
 
     def run(self, until_us: int) -> None:
         """Serve until the time of the run is over."""

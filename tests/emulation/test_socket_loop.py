@@ -13,13 +13,16 @@ import pytest
 from agents.agent import Agent
 from agents.codec import Datagram, encode
 from agents.hello import Welcome
-from agents.protocol import Effects, PeerId, Protocol, SetTimer, Surroundings
+from agents.probe import ProbeSettings
+from agents.protocol import Effects, PeerId, ProbeRoute, Protocol, SetTimer, Surroundings
+from agents.route import Route
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.sockets import Clock, Seat, SocketLoop
 
 RUN_ID = 1
 ME, OTHER = (int(IPv4Address(f"127.0.0.{number}")) for number in (1, 2))
+SURROUNDINGS = Surroundings(ME, (), Random(1), {})
 HELD_UP_S = 0.2
 
 
@@ -32,6 +35,7 @@ class Diary(Protocol):
         super().__init__(given)
         self.times_us: list[int] = []
         self.waits_over = 0
+        self.routes: list[Route] = []
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         self.times_us.append(now_us)
@@ -41,6 +45,17 @@ class Diary(Protocol):
         self.waits_over += 1
         return ()
 
+    def on_probe_result(self, now_us: int, route: Route) -> Effects:
+        self.routes.append(route)
+        return ()
+
+
+class Curious(Diary):
+    """Asks for a route first."""
+
+    def on_start(self, now_us: int) -> Effects:
+        return [ProbeRoute(OTHER)]
+
 
 class Stage:
     """A loop with one agent, and a socket to send it messages from."""
@@ -48,14 +63,17 @@ class Stage:
     def __init__(self) -> None:
         self.clock = Clock(monotonic_ns(), time_scale=2)
         self.loop = SocketLoop(self.clock, lambda *_: None)
-        self.diary = Diary(Surroundings(ME, (), Random(1), {}))
+        self.diary = Diary(SURROUNDINGS)
         endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         endpoint.bind((str(IPv4Address(ME)), 0))
         self.sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sender.bind((str(IPv4Address(OTHER)), 0))
         self.seat = Seat("h1", endpoint, Prober(RouteProbe))
         self.loop.add_seat(self.seat)
-        self.loop.seat_agent(self.seat, Agent(ME, RUN_ID, self.diary))
+        self.start(self.diary)
+
+    def start(self, protocol: Protocol) -> None:
+        self.loop.seat_agent(self.seat, Agent(ME, RUN_ID, protocol))
 
     def send(self, number: int) -> None:
         datagram = Datagram(Welcome(number), 0, RUN_ID, OTHER, ME, number, 0)
@@ -87,6 +105,19 @@ def test_time_never_goes_back_for_an_agent(stage: Stage) -> None:
     stage.send(1)
     time.sleep(HELD_UP_S)
     told_us = stage.clock.now_us()
-    stage.loop.seat_agent(stage.seat, Agent(ME, RUN_ID, stage.diary))  # it starts after that came
+    stage.start(stage.diary)  # it starts after that came
     stage.loop.run(stage.clock.now_us() + 1_000)
     assert stage.diary.times_us[0] >= told_us
+
+
+def test_what_an_agent_asked_for_ends_with_it(stage: Stage) -> None:
+    for _ in range(ProbeSettings().max_outstanding):
+        stage.start(Curious(SURROUNDINGS))
+        stage.loop.unseat(stage.seat)
+    stage.start(stage.diary)
+    stage.loop.run(stage.clock.now_us() + 50_000)
+    assert stage.diary.routes == []  # it has not asked
+    curious = Curious(SURROUNDINGS)
+    stage.start(curious)
+    stage.loop.run(stage.clock.now_us() + 50_000)
+    assert [route.target for route in curious.routes] == [OTHER]
