@@ -16,6 +16,7 @@ from typing import Any
 
 from agents.agent import Action, Agent
 from agents.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
+from agents.errors import AgentFailed
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
@@ -211,6 +212,8 @@ class SocketLoop:
                 case Datagram():
                     self._transmit(seat, action)
                 case SetTimer(name, delay_us):
+                    if delay_us < 0:
+                        raise _failure(seat, now_us, ValueError(f"a timer in the past: {action}"))
                     wake = partial(self._wake, seat, name)
                     self._set_timer(seat, name, started_us + delay_us, wake)
                 case CancelTimer(name):
@@ -222,6 +225,8 @@ class SocketLoop:
                     self._record(now_us, seat.host, "delivered", {"event_id": event_id})
                 case Record(what, values):
                     self._record(now_us, seat.host, what, values)
+                case _:
+                    raise _failure(seat, now_us, TypeError(f"expected an effect, found {action!r}"))
 
     def _transmit(self, seat: Seat, datagram: Datagram) -> None:
         address = socket.inet_ntoa(datagram.receiver.to_bytes(4, "big"))
@@ -231,3 +236,9 @@ class SocketLoop:
             # No route, or an ICMP error about an earlier datagram: lost, as on any network.
             if seat.agent is not None:
                 seat.agent.counts["unsent"] += 1
+
+
+def _failure(seat: Seat, now_us: int, error: Exception) -> AgentFailed:
+    return AgentFailed(
+        f"agent {seat.host} at {now_us / 1e6:.6f} s: {type(error).__name__}: {error}"
+    )

@@ -12,6 +12,7 @@ import pytest
 
 from agents.agent import Agent
 from agents.codec import Datagram, encode
+from agents.errors import AgentFailed
 from agents.hello import Welcome
 from agents.probe import ProbeSettings
 from agents.protocol import Effects, PeerId, ProbeRoute, Protocol, SetTimer, Surroundings
@@ -22,20 +23,23 @@ from agents.runtime.sockets import Clock, Seat, SocketLoop
 
 RUN_ID = 1
 ME, OTHER = (int(IPv4Address(f"127.0.0.{number}")) for number in (1, 2))
-SURROUNDINGS = Surroundings(ME, (), Random(1), {})
 HELD_UP_S = 0.2
 
 
 class Diary(Protocol):
-    """Notes when it is told of messages, and waits a while after each."""
+    """Notes when it is told of messages, and waits a while after each; wants something first."""
 
     messages = (Welcome,)
 
-    def __init__(self, given: Surroundings) -> None:
-        super().__init__(given)
+    def __init__(self, *wanted: Any) -> None:
+        super().__init__(Surroundings(ME, (), Random(1), {}))
+        self.wanted = wanted
         self.times_us: list[int] = []
         self.waits_over = 0
         self.routes: list[Route] = []
+
+    def on_start(self, now_us: int) -> Effects:
+        return self.wanted
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         self.times_us.append(now_us)
@@ -50,20 +54,13 @@ class Diary(Protocol):
         return ()
 
 
-class Curious(Diary):
-    """Asks for a route first."""
-
-    def on_start(self, now_us: int) -> Effects:
-        return [ProbeRoute(OTHER)]
-
-
 class Stage:
     """A loop with one agent, and a socket to send it messages from."""
 
     def __init__(self) -> None:
         self.clock = Clock(monotonic_ns(), time_scale=2)
         self.loop = SocketLoop(self.clock, lambda *_: None)
-        self.diary = Diary(SURROUNDINGS)
+        self.diary = Diary()
         endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         endpoint.bind((str(IPv4Address(ME)), 0))
         self.sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -112,12 +109,24 @@ def test_time_never_goes_back_for_an_agent(stage: Stage) -> None:
 
 def test_what_an_agent_asked_for_ends_with_it(stage: Stage) -> None:
     for _ in range(ProbeSettings().max_outstanding):
-        stage.start(Curious(SURROUNDINGS))
+        stage.start(Diary(ProbeRoute(OTHER)))
         stage.loop.unseat(stage.seat)
     stage.start(stage.diary)
     stage.loop.run(stage.clock.now_us() + 50_000)
     assert stage.diary.routes == []  # it has not asked
-    curious = Curious(SURROUNDINGS)
+    curious = Diary(ProbeRoute(OTHER))
     stage.start(curious)
     stage.loop.run(stage.clock.now_us() + 50_000)
     assert [route.target for route in curious.routes] == [OTHER]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "complaint"),
+    [
+        (SetTimer("late", -1), "ValueError: a timer in the past: SetTimer"),
+        ("a word", "TypeError: expected an effect, found 'a word'"),
+    ],
+)
+def test_what_cannot_be_done_is_our_bug(stage: Stage, wanted: Any, complaint: str) -> None:
+    with pytest.raises(AgentFailed, match=f"agent h1 at .* s: {complaint}"):
+        stage.start(Diary(wanted))
