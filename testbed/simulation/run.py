@@ -46,7 +46,7 @@ def populate(simulator: Simulator, experiment: Experiment, castings: list[Castin
     """Plan all that will happen to the agents and to the network."""
     living = Living(experiment, simulator)
     for casting in castings:
-        living.add(casting, _is_killed_before(casting, experiment.faults))
+        living.add(casting, _is_forestalled(casting, experiment.faults))
     for fault in experiment.faults:
         plan(fault, simulator, living)
     return living
@@ -76,7 +76,7 @@ class Living:
         self._lives: Counter[str] = Counter()
 
     def add(self, casting: Casting, is_stillborn: bool) -> None:
-        """Plan the birth of an agent, unless it is killed before."""
+        """Plan the birth of an agent, unless a fault comes before and decides instead."""
         self._simulator.add_agent(casting.host, lambda: self._make(casting))
         if not is_stillborn:
             self._simulator.start_agent(casting.start_us, casting.host)
@@ -99,10 +99,10 @@ class Living:
         return agent
 
 
-def _is_killed_before(casting: Casting, faults: tuple[Fault, ...]) -> bool:
-    """Whether an agent is to be killed before it would start."""
+def _is_forestalled(casting: Casting, faults: tuple[Fault, ...]) -> bool:
+    """Whether an agent is killed or started by a fault before it would start by itself."""
     return any(
-        fault.action in ("kill-agent", "stop-agent")
+        fault.action in ("kill-agent", "stop-agent", "restart-agent")
         and fault.target == casting.host
         and fault.at_s * 1e6 <= casting.start_us
         for fault in faults

@@ -10,6 +10,9 @@ from agents.errors import AgentFailed
 from agents.protocol import CancelTimer, Deliver, Effects, Protocol, Record, Send, SetTimer
 from agents.protocol import Surroundings as Given
 from agents.runtime.simulator import Simulator
+from testbed.experiment import Experiment, Fault, TopologySettings
+from testbed.simulation.run import populate
+from testbed.stage import cast, make_underlay
 from tests.simulation.scripted import Stage, Word, line, ring
 from topologies.errors import TopologyError
 from topologies.hosts import attach_hosts, make_asymmetric
@@ -125,6 +128,24 @@ def test_a_killed_agent_hears_nothing_and_a_restarted_one_starts_afresh() -> Non
     assert [number for _, number in stage.heard("h2")] == [0, 1, 2, 7, 8, 9]
     assert stage.simulator.counts == {"unheard": 4}
     assert [row[0] for row in stage.recorded("h2", "lived_long")] == [150_000]
+
+
+def test_an_agent_that_a_fault_starts_before_its_time_starts_once() -> None:
+    experiment = Experiment(
+        "early",
+        contacts=1,
+        start_over_s=8.0,
+        topology=TopologySettings(routers=10, hosts=4),
+        overlay={"kind": "hello"},
+        faults=(Fault(1.0, "restart-agent", "h4"),),  # its own time would come after 6 s
+    )
+    underlay, rows = make_underlay(experiment), list[Any]()
+    simulator = Simulator(underlay, record=lambda *row: rows.append(row))
+    populate(simulator, experiment, cast(experiment, underlay))
+    simulator.run(10_000_000)
+    # An agent looks at the way to its contact once in a life.
+    (looked_us,) = [row[0] for row in rows if row[1:3] == ("h4", "route_inferred")]
+    assert 1_000_000 < looked_us < 2_000_000
 
 
 def test_reliable_messages_survive_loss_and_arrive_once() -> None:
