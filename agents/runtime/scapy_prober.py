@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 from agents.route import Hop, Route
 
@@ -45,6 +46,14 @@ class _Trace:
         return Route(self.target, hops, self.is_reached)
 
 
+class _Sent(NamedTuple):
+    """A probe: for which route, with what TTL, and when it left."""
+
+    trace: _Trace
+    ttl: int
+    time_s: float
+
+
 def scapy_routes(
     targets: Iterable[int | str], max_ttl: int = 30, rounds: int = 3, timeout_s: float = 1.0
 ) -> list[Route]:
@@ -60,8 +69,12 @@ def scapy_routes(
         # Nobody else gets this port while we use it; no datagram ever comes in here.
         reserved = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         reserved.bind(("", 0))
+        # The identification of the IP packet comes back with the answer, however late, and says
+        # what it answers.
+        sent: dict[int, _Sent] = {}
         for _ in range(rounds):
-            _probe_once(sender, receiver, reserved.getsockname()[1], traces, max_ttl, timeout_s)
+            port = reserved.getsockname()[1]
+            _probe_once(sender, receiver, port, traces, sent, max_ttl, timeout_s)
     return [trace.route() for trace in traces]
 
 
@@ -70,16 +83,15 @@ def _probe_once(
     receiver: socket.socket,
     source_port: int,
     traces: list[_Trace],
+    sent: dict[int, _Sent],
     max_ttl: int,
     timeout_s: float,
 ) -> None:
     """Send a probe for each TTL that is missing, and listen as long as some are."""
-    # The identification of the IP packet comes back with the answer, and says what it answers.
-    sent: dict[int, tuple[_Trace, int, float]] = {}
     for trace in traces:
         for ttl in trace.missing(max_ttl):
             number = len(sent) + 1
-            sent[number] = (trace, ttl, time.time())
+            sent[number] = _Sent(trace, ttl, time.time())
             packet = _packet(trace.target, source_port, ttl, number)
             sender.sendto(bytes(packet), (packet.dst, 0))
             _take_answers(receiver, source_port, sent, 0)
@@ -99,7 +111,7 @@ def _packet(target: int, source_port: int, ttl: int, number: int) -> IP:
 def _take_answers(
     receiver: socket.socket,
     source_port: int,
-    sent: dict[int, tuple[_Trace, int, float]],
+    sent: dict[int, _Sent],
     wait_s: float,
 ) -> None:
     """Note all answers that are there, after waiting so long for a first one."""

@@ -19,8 +19,10 @@ from agents.runtime.probe_sockets import Prober, monotonic_us, probe_routes, run
 from agents.runtime.scapy_prober import scapy_routes
 from testbed.emulation.network import EmulatedNetwork
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
-from topologies.underlay import Underlay
+from topologies.underlay import Channel, Underlay
 from topologies.waxman import generate_waxman
+
+from .conftest import diamond
 
 Pair = tuple[str, str]
 Seen = dict[Pair, list[str]]
@@ -140,6 +142,14 @@ def test_all_ways_to_probe_see_the_same_silent_routers() -> None:
         apart = score(infer_underlay(observed(network, found)), truth)
         merged = score(infer_underlay(observed(network, found), merge_silent=True), truth)
         assert merged.link_precision > apart.link_precision
+
+
+def test_an_answer_that_comes_a_round_late_is_taken_for_what_it_is() -> None:
+    with EmulatedNetwork(diamond(h2_r4=Channel(400_000))) as network, network.inside("h1"):
+        target = address(network, "h2")
+        (route,) = scapy_routes([target], max_ttl=8, rounds=2, timeout_s=0.6)
+        assert names(network, route) == ["r1", "r2", "r4", "h2"]
+        assert route.hops[-1].round_trips_us[0] >= 800_000
 
 
 @pytest.mark.parametrize("nobody", ["10.0.4.77", "10.77.1.1"])
