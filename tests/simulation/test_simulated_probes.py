@@ -87,12 +87,16 @@ def test_a_router_can_be_probed_too() -> None:
 
 
 def test_lost_probes_are_repeated() -> None:
-    for seed in range(5):
+    whole = 0
+    for seed in range(40):
         stage = Stage(line(Channel(1_000, loss_percent=20)), seed=seed)
         (route,) = probe(stage, "h1", stage.address("h2"))
-        assert route.routers[0] == stage.address("r1")
-        if route.is_reached and None not in route.routers:
-            assert route.routers == tuple(stage.address(f"r{n}") for n in (1, 2, 3))
+        true = tuple(stage.address(f"r{n}") for n in (1, 2, 3))
+        assert all(
+            seen in (None, router) for seen, router in zip(route.routers, true, strict=False)
+        )
+        whole += route.is_reached and route.routers == true
+    assert whole >= 35  # one try at each hop gives 14 whole routes, two give 30
 
 
 def test_a_route_probed_after_a_cut_is_the_detour() -> None:
