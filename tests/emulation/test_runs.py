@@ -184,18 +184,31 @@ def test_results_written_with_sudo_belong_to_the_user(
     assert tmp_path.stat().st_uid == 0
 
 
-def test_reliable_greetings_outlast_a_cut_link(tmp_path: Path) -> None:
-    access = make_underlay(SMALL).access_router["h1"]
+def test_reliable_greetings_outlast_a_link_that_is_cut_for_ten_seconds(tmp_path: Path) -> None:
+    overlay = {"kind": "hello", "greetings": 3, "period_us": 1_500_000}
+    underlay = make_underlay(SMALL)
+    access = underlay.access_router["h1"]
     faults = (
-        Fault(0.4, "link-down", f"h1-{access}"),
-        Fault(2.4, "link-up", f"{access}-h1"),
+        Fault(0.9, "link-down", f"h1-{access}"),
+        Fault(10.9, "link-up", f"{access}-h1"),
     )
-    outcome = perform(replace(SMALL, duration_s=8.0, faults=faults), tmp_path)
-    rows = records(outcome.path)
-    # Each Hello is repeated until it is through; a Welcome is not, so some may be missing.
-    repeated = sum(row["values"].get("resent", 0) for row in of_kind(rows, "agent_ended"))
-    assert repeated > 0
-    assert of_kind(rows, "given_up") == []
+    # Tries are at most 8 s apart.
+    experiment = replace(SMALL, duration_s=20.0, overlay=overlay, faults=faults)
+    outcome = perform(experiment, tmp_path)
+    h1 = int(IPv4Address(underlay.address["h1"]))
+    sent_during_the_cut = [
+        (casting.host, contact, number)
+        for casting in cast(experiment, underlay)
+        for contact in casting.contacts
+        if casting.host == "h1" or contact == h1
+        for number in (1, 0)  # they are counted down
+    ]
+    answered_after_it = [
+        (row["host"], row["values"]["by"], row["values"]["number"])
+        for row in of_kind(records(outcome.path), "welcomed")
+        if row["time_us"] > 10_900_000 and row["values"]["number"] < 2
+    ]
+    assert sorted(answered_after_it) == sorted(sent_during_the_cut)
 
 
 def test_a_fault_about_nothing_is_refused_before_anything_is_built(tmp_path: Path) -> None:
