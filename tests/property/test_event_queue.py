@@ -1,60 +1,60 @@
-"""The queue of a simulation, against a plain sorted list."""
+"""The order in which a simulation lets things happen, against a plain sorted list."""
 
-import heapq
-from collections.abc import Iterator
+from functools import partial
+from itertools import count
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.runtime.event_queue import Event, EventQueue
+from agents.runtime.simulator import Simulator
+from tests.simulation.scripted import line
 
 # How far in the future an event is added when one happens; some are in the same slot.
 DELAYS_US = st.lists(st.sampled_from([0, 1, 900, 4_095, 4_096, 5_000, 70_000, 2**33]))
 
+Planned = tuple[int, int]  # when, and the number of those planned before
+
 
 class Future:
-    """The queue, and the same events in a list."""
+    """Calls that a simulator is to make, and the same in a list."""
 
-    def __init__(self) -> None:
-        self.queue = EventQueue()
-        self.expected: list[Event] = []
+    def __init__(self, delays_us: list[int]) -> None:
+        self.simulator = Simulator(line())
+        self.expected: list[Planned] = []
+        self._until_us = 0
+        self._numbers = count()
+        self._delays_us = iter(delays_us)
 
     def add(self, time_us: int) -> None:
-        event = (time_us, next(self.queue.numbers), None, None)
-        self.queue.add(event)
-        self.expected.append(event)
+        planned = (time_us, next(self._numbers))
+        self.expected.append(planned)
+        self.simulator.call_at(time_us, partial(self._happen, planned))
 
-    def check_until(self, time_us: int, delays_us: Iterator[int]) -> None:
-        """Take events as the simulator does, and let some of them add others."""
-        queue, near, added = self.queue, self.queue.near, self.queue.added
-        while near or added or queue.approach(time_us):
-            if added and (not near or added[0] < near[-1]):
-                event = heapq.heappop(added)
-            else:
-                event = near.pop()
-            if event[0] >= time_us:
-                queue.add(event)
-                break
-            assert event == min(self.expected)
-            self.expected.remove(event)
-            if (delay_us := next(delays_us, None)) is not None:
-                self.add(event[0] + delay_us)
-        assert all(event[0] >= time_us for event in self.expected)
-        assert sorted(queue) == sorted(self.expected)
+    def run(self, until_us: int) -> None:
+        self._until_us = until_us
+        self.simulator.run(until_us)
+        assert all(time_us >= until_us for time_us, _ in self.expected)
+
+    def _happen(self, planned: Planned, now_us: int) -> None:
+        """Check that it is the turn of a call, and perhaps add another."""
+        assert planned == min(self.expected)
+        assert now_us == planned[0] < self._until_us
+        self.expected.remove(planned)
+        if (delay_us := next(self._delays_us, None)) is not None:
+            self.add(now_us + delay_us)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40_000)), DELAYS_US, st.lists(st.integers(0, 90_000)))
 def test_events_come_by_time_and_then_as_they_were_added(
     first: list[int], delays_us: list[int], stops: list[int]
 ) -> None:
-    future, delays = Future(), iter(delays_us)
+    future = Future(delays_us)
     for time_us in first:
         future.add(time_us)
     for stop_us in sorted(stops):
-        future.check_until(stop_us, delays)
+        future.run(stop_us)
         future.add(stop_us)
-    queue = future.queue
-    queue.replace((time_us + 5, *rest) for time_us, *rest in queue)  # type: ignore[misc]
-    future.expected = [(event[0] + 5, *event[1:]) for event in future.expected]
-    future.check_until(2**40, iter(()))
+        future.simulator.set_delay(stop_us, "r1", "r2", 2_000)  # for which the queue is made anew
+    future.run(2**40)
     assert not future.expected
