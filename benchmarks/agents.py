@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agents.records import read_records
@@ -10,6 +11,7 @@ from benchmarks.links import busy_s
 from testbed.commands.privileges import require_root
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
+from testbed.errors import EmulationError
 from testbed.experiment import Experiment, TopologySettings
 from testbed.stage import cast, make_underlay
 
@@ -49,7 +51,8 @@ def run() -> dict[str, float]:
         finally:
             agents.stop()
         answered = _answer_times_s(Path(folder))
-    up_s = max(answered.values()) + origin_s - there
+    hosts = [host.name for host in underlay.hosts]
+    up_s = last_answer_s(answered, hosts) + origin_s - there
     print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
     print(f"  idle load {idle_cores:.2f} cores, lag {processes[0]['lag']}")
     return {
@@ -58,6 +61,17 @@ def run() -> dict[str, float]:
         "peak_mb": memory.peak_mb,
         "idle_cores": idle_cores,
     }
+
+
+def last_answer_s(answered: Mapping[str, float], hosts: Sequence[str]) -> float:
+    """When the last of some hosts was answered; raises if one never was."""
+    silent = [host for host in hosts if host not in answered]
+    if silent:
+        raise EmulationError(
+            f"agents: expected all {len(hosts)} to be answered within {_DURATION_S:.0f} s, found "
+            f"{len(silent)} without an answer, among them {silent[0]}"
+        )
+    return max(answered.values())
 
 
 def _measure_idle(origin_s: float, processes: list[int]) -> float:
