@@ -1,11 +1,16 @@
-"""How long 1,024 agents take to come up on 1,640 routers, and what they cost while idle."""
+"""How long 1,024 agents take to come up on 1,640 routers, and what they cost while idle.
+
+Also how much longer their round trips are than in the simulator, where they are exact.
+"""
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
+from statistics import fmean
 
-from agents.records import read_records
+from agents.records import RecordRow, read_records
 from benchmarks.build import PeakMemory, print_phase
 from benchmarks.links import busy_s
 from testbed.commands.privileges import require_root
@@ -14,6 +19,7 @@ from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
 from testbed.experiment import Experiment, TopologySettings
 from testbed.stage import cast, make_underlay
+from topologies.routes import Routes
 
 _ROUTERS, _HOSTS = 1640, 1024
 _DURATION_S = 60.0
@@ -51,15 +57,18 @@ def run() -> dict[str, float]:
         finally:
             agents.stop()
         answered = _answer_times_s(Path(folder))
+        longer = delays_longer(Path(folder), network.routes)
     hosts = [host.name for host in underlay.hosts]
     up_s = last_answer_s(answered, hosts) + origin_s - there
     print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
     print(f"  idle load {idle_cores:.2f} cores, lag {processes[0]['lag']}")
+    print(f"  round trips {longer:.1%} longer than simulated, on average")
     return {
         "up_s": up_s,
         "agents_answered": len(answered),
         "peak_mb": memory.peak_mb,
         "idle_cores": idle_cores,
+        "delays_longer": longer,
     }
 
 
@@ -86,8 +95,24 @@ def _measure_idle(origin_s: float, processes: list[int]) -> float:
 def _answer_times_s(folder: Path) -> dict[str, float]:
     """When each host first heard from its neighbour, in seconds of the run."""
     times: dict[str, float] = {}
+    for row in _measurements(folder):
+        times.setdefault(row.host, row.time_us / 1e6)
+    return times
+
+
+def delays_longer(folder: Path, routes: Routes) -> float:
+    """By which share the round trips that agents measured are longer than simulated, on average."""
+    shares = []
+    for row in _measurements(folder):
+        peer = routes.underlay.name_at[str(IPv4Address(row.values["peer"]))]
+        simulated_us = routes.path_delay_us(row.host, peer) + routes.path_delay_us(peer, row.host)
+        shares.append(row.values["median_us"] / simulated_us - 1)
+    return fmean(shares)
+
+
+def _measurements(folder: Path) -> Iterator[RecordRow]:
+    """The delays that agents measured."""
     for log in folder.glob("*.jsonl"):
         for row in read_records(log):
             if row.what == "delay_measured" and row.values["samples"] > 0:
-                times.setdefault(row.host, row.time_us / 1e6)
-    return times
+                yield row
