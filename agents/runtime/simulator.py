@@ -168,7 +168,7 @@ class Simulator:
                 else:
                     continue
             except Exception as error:
-                raise _failure(seat, now_us, error) from error
+                raise AgentFailed.blame(seat.host, now_us, error) from error
             self._carry_out(now_us, seat, actions)
         self.now_us = max(self.now_us, until_us)
 
@@ -241,12 +241,14 @@ class Simulator:
             elif type(action) is SetTimer:
                 try:
                     if action.delay_us < 0:
-                        raise _failure(seat, now_us, ValueError(f"a timer in the past: {action}"))
+                        raise AgentFailed.blame(
+                            seat.host, now_us, ValueError(f"a timer in the past: {action}")
+                        )
                     number = seat.timers[action.name] = next(self._numbers)
                     self._queue.add((now_us + action.delay_us, number, seat, action.name))
                 except TypeError as error:
                     wrong = TypeError(f"expected a name and whole microseconds, found {action}")
-                    raise _failure(seat, now_us, wrong) from error
+                    raise AgentFailed.blame(seat.host, now_us, wrong) from error
             elif type(action) is CancelTimer:
                 seat.timers.pop(action.name, None)
             elif type(action) is Record:
@@ -256,7 +258,9 @@ class Simulator:
             elif type(action) is ProbeRoute:
                 self._probe(now_us, seat, action.target)
             else:
-                raise _failure(seat, now_us, TypeError(f"expected an effect, found {action!r}"))
+                raise AgentFailed.blame(
+                    seat.host, now_us, TypeError(f"expected an effect, found {action!r}")
+                )
 
     def _transmit(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
         target = self._seat_at.get(datagram.receiver)
@@ -320,16 +324,10 @@ class Simulator:
             self._report_routes(now_us, seat, prober.on_time(now_us))
 
 
-def _failure(seat: Seat, now_us: int, error: Exception) -> AgentFailed:
-    return AgentFailed(
-        f"agent {seat.host} at {now_us / 1e6:.6f} s: {type(error).__name__}: {error}"
-    )
-
-
 @contextmanager
 def _blaming(seat: Seat, now_us: int) -> Iterator[None]:
     """Put an agent's name on what goes wrong inside."""
     try:
         yield
     except Exception as error:
-        raise _failure(seat, now_us, error) from error
+        raise AgentFailed.blame(seat.host, now_us, error) from error

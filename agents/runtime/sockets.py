@@ -24,7 +24,7 @@ from agents.runtime.probe_sockets import Prober
 
 _LONGEST_WAIT_S = 0.5
 _READS_AT_ONCE = 32
-_PROBING = ("probing",)
+_PROBING = object()  # no name that a protocol can give a timer
 
 RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
 
@@ -213,7 +213,9 @@ class SocketLoop:
                     self._transmit(seat, action)
                 case SetTimer(name, delay_us):
                     if delay_us < 0:
-                        raise _failure(seat, now_us, ValueError(f"a timer in the past: {action}"))
+                        raise AgentFailed.blame(
+                            seat.host, now_us, ValueError(f"a timer in the past: {action}")
+                        )
                     wake = partial(self._wake, seat, name)
                     self._set_timer(seat, name, started_us + delay_us, wake)
                 case CancelTimer(name):
@@ -226,7 +228,9 @@ class SocketLoop:
                 case Record(what, values):
                     self._record(now_us, seat.host, what, values)
                 case _:
-                    raise _failure(seat, now_us, TypeError(f"expected an effect, found {action!r}"))
+                    raise AgentFailed.blame(
+                        seat.host, now_us, TypeError(f"expected an effect, found {action!r}")
+                    )
 
     def _transmit(self, seat: Seat, datagram: Datagram) -> None:
         address = socket.inet_ntoa(datagram.receiver.to_bytes(4, "big"))
@@ -236,9 +240,3 @@ class SocketLoop:
             # No route, or an ICMP error about an earlier datagram: lost, as on any network.
             if seat.agent is not None:
                 seat.agent.counts["unsent"] += 1
-
-
-def _failure(seat: Seat, now_us: int, error: Exception) -> AgentFailed:
-    return AgentFailed(
-        f"agent {seat.host} at {now_us / 1e6:.6f} s: {type(error).__name__}: {error}"
-    )
