@@ -144,6 +144,7 @@ class DelayLine:
 
     def _read(self, ready: Sequence[tuple[int, int]]) -> None:
         """Take packets from the devices and note when each is due at the other end."""
+        self._forget(perf_counter_ns())
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
         sequence = self._sequence
         # Few ready devices mean bursts; many mean a packet each, and a second read is in vain.
@@ -173,6 +174,13 @@ class DelayLine:
                 heapq.heappush(pending, (due_ns, sequence, channel, packet, identity))
         self._sequence = sequence
 
+    def _forget(self, now_ns: int) -> None:
+        """Forget when packets were due that left a link long ago: routers have dropped them."""
+        if now_ns > self._forget_at_ns:
+            is_all_old = now_ns > self._forget_at_ns + self._remember_ns
+            self._due_before, self._due_of = {} if is_all_old else self._due_of, {}
+            self._forget_at_ns = now_ns + self._remember_ns
+
     def _write_due(self) -> None:
         """Hand over the packets whose time has come."""
         pending, due_of = self._pending, self._due_of
@@ -198,9 +206,6 @@ class DelayLine:
         self._lateness_sum_ns += lateness_sum_ns
         self._lateness_max_ns = lateness_max_ns
         self._late += late
-        if now_ns > self._forget_at_ns:
-            self._due_before, self._due_of = self._due_of, {}
-            self._forget_at_ns = now_ns + self._remember_ns
 
     def _obey(self) -> bool:
         """Carry out one command; False when there are none to come."""

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from scapy.layers.inet import IP, UDP
 
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
@@ -53,6 +54,27 @@ def test_exactly_the_anonymous_routers_are_silent() -> None:
             true_route = network.routes.path("h1", target)[1:]
             expected = ["*" if node in silent else node for node in true_route]
             assert traceroute(network, "h1", target) == expected
+
+
+def test_a_packet_like_one_that_a_router_dropped_takes_its_time() -> None:
+    underlay = diamond(h1_r1=Channel(100_000))
+    silent, *others = underlay.routers  # so that nothing else happens meanwhile
+    underlay = replace(underlay, routers=(replace(silent, anonymous=True), *others))
+    with (
+        EmulatedNetwork(underlay, links="delay-line") as network,
+        network.inside("h1"),
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sender,
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as receiver,
+    ):
+        source, target = (underlay.address[host] for host in ("h1", "h2"))
+        for ttl in (1, 64):  # the first ends at r1
+            time.sleep(0.4)
+            packet = IP(src=source, dst=target, ttl=ttl, id=7) / UDP(dport=33434)
+            start_s = time.monotonic()
+            sender.sendto(bytes(packet), (target, 0))
+        receiver.settimeout(5)
+        receiver.recv(2_048)
+        assert time.monotonic() - start_s >= 0.2114  # there and back
 
 
 def test_no_packet_is_early_and_none_is_lost(network: EmulatedNetwork) -> None:
