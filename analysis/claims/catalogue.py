@@ -29,6 +29,14 @@ from analysis.claims.routing import (
 )
 from analysis.errors import AnalysisError
 
+_BESIDE_TARRAND = {"overlay.heuristic": ("dbest", "dworst", "mlink", "tarrand")}
+_BESIDE_DONLY = {"overlay.heuristic": ("dbest", "dworst", "mlink", "donly")}
+_MLINK_UNLIMITED = {
+    "topology.kind": "waxman",
+    "overlay.heuristic": "mlink",
+    "overlay.degree_limit": "none",
+}
+
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         "T1",
@@ -46,14 +54,9 @@ CLAIMS: tuple[Claim, ...] = (
         "ordering",
         "links discovered at ten targets: lg1 <= lg2 <= sq <= none; DBest >= DWorst, MLink; "
         "TarRand last; on both topologies",
-        (
-            Source(
-                "fig5-limits",
-                ("fig5ab", "fig5ab-mapped"),
-                {"overlay.heuristic": ("dbest", "dworst", "mlink", "tarrand")},
-            ),
-        ),
+        (Source("fig5-limits", ("fig5ab", "fig5ab-mapped"), _BESIDE_TARRAND),),
         looser_limits_see_more,
+        (Source("fig5-targets", ("fig5ab-targets",), _BESIDE_TARRAND),),
     ),
     Claim(
         "T3",
@@ -63,18 +66,9 @@ CLAIMS: tuple[Claim, ...] = (
         "1.19",
         "mean RDP at most 1.25 without the last miles of peers on the way and at most 1.60 with "
         "them; the paper does not say which it means",
-        (
-            Source(
-                "fig5-limits",
-                ("fig5cd", "fig5cd-without"),
-                {
-                    "topology.kind": "waxman",
-                    "overlay.heuristic": "mlink",
-                    "overlay.degree_limit": "none",
-                },
-            ),
-        ),
+        (Source("fig5-limits", ("fig5cd", "fig5cd-without"), _MLINK_UNLIMITED),),
         mlink_penalty_is_low,
+        (Source("fig5-targets", ("fig5cd-targets",), _MLINK_UNLIMITED),),
     ),
     Claim(
         "T4",
@@ -83,14 +77,9 @@ CLAIMS: tuple[Claim, ...] = (
         "ordering",
         "lg1 >= lg2 >= sq >= none; DOnly above all heuristics at the same limit; on both "
         "topologies",
-        (
-            Source(
-                "fig5-limits",
-                ("fig5cd", "fig5cd-without"),
-                {"overlay.heuristic": ("dbest", "dworst", "mlink", "donly")},
-            ),
-        ),
+        (Source("fig5-limits", ("fig5cd", "fig5cd-without"), _BESIDE_DONLY),),
         looser_limits_cost_less,
+        (Source("fig5-targets", ("fig5cd-targets",), _BESIDE_DONLY),),
     ),
     Claim(
         "T5",
@@ -235,6 +224,11 @@ SCALES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "overlay.degree_limit": ["lg1", "lg2", "none"],  # sq is tighter than lg2 here
             "variant": _SMALL_NETWORKS,
         },
+        "fig5-targets": {
+            "topology.hosts": 128,
+            "overlay.targets": [5, 10],
+            "variant": _SMALL_NETWORKS,
+        },
         "fig5-peers": {"topology.hosts": [32, 64, 128], "variant": _SMALL_NETWORKS},
         "fig6-strategies": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 140},
         "fig6-cores": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 140},
@@ -251,6 +245,7 @@ SCALES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "paper": {
         "fig3-targets": {},
         "fig5-limits": {},
+        "fig5-targets": {},
         "fig5-peers": {},
         "fig6-strategies": {},
         "fig6-cores": {},

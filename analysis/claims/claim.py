@@ -28,7 +28,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a paper says, where, and the relation that decides whether ours agrees."""
+    """What a paper says, where, and the relation that decides whether ours agrees.
+
+    The relation is decided on `sources`; `pictures` show it in the paper's axes, no more.
+    """
 
     id: str
     claim: str
@@ -37,6 +40,12 @@ class Claim:
     relation: str
     sources: tuple[Source, ...]
     decide: Callable[[Evidence], Finding]
+    pictures: tuple[Source, ...] = ()
+
+    @property
+    def sweeps(self) -> tuple[Source, ...]:
+        """All that is run for it."""
+        return (*self.sources, *self.pictures)
 
     def evaluate(self, sweeps: Mapping[str, SweepRows], failed: int = 0) -> Finding:
         """What the rows say; where they are missing or too few, or runs failed, that they are."""

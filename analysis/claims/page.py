@@ -159,7 +159,8 @@ def _badge(finding: Finding) -> str:
 
 def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFiles]) -> str:
     claim = result.claim
-    chosen = [(sweeps[source.experiment], source.figures) for source in claim.sources]
+    shown = (*claim.pictures, *claim.sources)
+    chosen = [(sweeps[source.experiment], source.figures) for source in shown]
     figures = [_figure(sweep, name) for sweep, names in chosen for name in names]
     failed = f", {result.failed} failed or not valid" if result.failed else ""
     command = f"tdo reproduce {claim.id} {request.options}"

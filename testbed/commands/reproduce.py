@@ -101,7 +101,7 @@ def load_sweeps(
             f"{EXPERIMENTS}: expected the experiment files of the checkout, found none; install "
             "the testbed from a checkout"
         )
-    names = dict.fromkeys(source.experiment for claim in claims for source in claim.sources)
+    names = dict.fromkeys(source.experiment for claim in claims for source in claim.sweeps)
     return {
         name: load_sweep(EXPERIMENTS / f"{name}.toml", {**SCALES[scale][name], **changes})
         for name in names
@@ -122,7 +122,7 @@ def reproduce(
     doubtful: dict[str, list[Row]] = {}
     done: dict[str, Path] = {}  # by digest, as sweeps have some runs in common
     for name, sweep in sweeps.items():
-        fed = [c.id for c in claims for source in c.sources if source.experiment == name]
+        fed = [c.id for c in claims for source in c.sweeps if source.experiment == name]
         print(f"{name}, for {', '.join(fed)}", flush=True)
         played = _play(sweep, results, carriers, _need(claims, name), done)
         runs = {swept.digest: played.directory.run_of(swept) for swept in sweep.experiments}
@@ -138,7 +138,7 @@ def reproduce(
 
 def _need(claims: Sequence["Claim"], name: str) -> Callable[[SweptExperiment], bool]:
     """Whether any of the claims needs a run of this sweep."""
-    sources = [s for claim in claims for s in claim.sources if s.experiment == name]
+    sources = [s for claim in claims for s in claim.sweeps if s.experiment == name]
     return lambda swept: any(source.needs(swept.values) for source in sources)
 
 

@@ -49,11 +49,18 @@ def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert reproduce_here(tmp_path, "T3", *changes) == 0
     text, (claim,) = outcome(capsys)
     assert "45 runs, 0 of them done before, 3 to do" in text
+    assert "60 runs, 3 of them done before, 3 to do" in text  # fig5-targets, for its picture
     assert claim["runs"] == 3
     assert isinstance(claim["holds"], bool)
     (table,) = tmp_path.glob("fig5-limits/sweep-*/runs.csv")
     assert len(table.read_text().splitlines()) == 4
-    assert "changed by topology.hosts=12" in (tmp_path / "reproduce/small/T3.html").read_text()
+    page = (tmp_path / "reproduce/small/T3.html").read_text()
+    assert "changed by topology.hosts=12" in page
+    assert re.findall('<svg role=.img. aria-label=.([^ ]*)"', page) == [
+        "fig5-targets-fig5cd-targets",
+        "fig5-limits-fig5cd",
+        "fig5-limits-fig5cd-without",
+    ]
 
 
 def test_failed_runs_are_told_and_leave_a_page(

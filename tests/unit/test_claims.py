@@ -342,7 +342,7 @@ def test_churn_without_recalculation_says_so(tmp_path: Path) -> None:
 def test_every_claim_names_figures_and_runs_that_its_sweeps_have() -> None:
     assert [claim.id for claim in CLAIMS] == [f"T{number}" for number in range(1, 13)]
     for claim in CLAIMS:
-        for source in claim.sources:
+        for source in claim.sweeps:
             for scale in SCALES:
                 sweep = sweep_of(source.experiment, scale)
                 names = {figure["name"] for figure in sweep.figures}
@@ -350,6 +350,22 @@ def test_every_claim_names_figures_and_runs_that_its_sweeps_have() -> None:
                 assert any(source.needs(swept.values) for swept in sweep.experiments)
                 seeds = {swept.experiment.seed for swept in sweep.experiments}
                 assert len(seeds) >= 3
+
+
+def test_figures_of_different_sweeps_have_different_names() -> None:
+    names = [figure["name"] for name in SCALES["paper"] for figure in sweep_of(name).figures]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_figures_against_targets_have_their_runs_with_ten_in_common(scale: str) -> None:
+    limits, targets = (
+        {swept.digest: swept.values for swept in sweep_of(name, scale).experiments}
+        for name in ("fig5-limits", "fig5-targets")
+    )
+    assert {digest for digest, v in targets.items() if v["overlay.targets"] == 10} == {
+        digest for digest, v in limits.items() if v["overlay.degree_limit"] in ("lg1", "none")
+    }
 
 
 def test_unknown_claims_are_told_the_nearest() -> None:
