@@ -127,7 +127,7 @@ def mlink_penalty_is_low(evidence: Evidence) -> Finding:
 
 def _at_most(label: str, values: Values, bound: float) -> Part:
     comparison = Comparison(label, dict.fromkeys(values, bound), values, is_strict=False)
-    return Part(f"{label} {show(values)}, bound {bound:.2f}", comparison.holds, (comparison,))
+    return Part(f"{label} {show(values, 3)}, bound {bound:.2f}", comparison.holds, (comparison,))
 
 
 def looser_limits_cost_less(evidence: Evidence) -> Finding:
