@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analysis.claims.evidence import Evidence, Finding, MissingRows, SweepRows, matches
+from analysis.claims.evidence import Evidence, Finding, SweepRows, UnfitRows, matches
 from analysis.figures import Row
 
 FEWEST_SEEDS = 3
@@ -54,16 +54,16 @@ class Claim:
         }
         try:
             finding = self.decide(evidence)
-        except MissingRows as error:
+        except UnfitRows as error:
             return Finding((), reason=f"cannot be told: {error}")
-        seeds = min(len(rows.choices("seed")) for rows in evidence.values())
         if failed:
             return replace(
                 finding, reason=f"not decided: {failed} of its runs failed or are not valid"
             )
-        if seeds < FEWEST_SEEDS:
-            few = f"not decided: {seeds} of at least {FEWEST_SEEDS} seeds"
-            return replace(finding, reason=few)
+        least = min(finding.comparisons, key=lambda some: len(some.seeds))
+        if len(least.seeds) < FEWEST_SEEDS:
+            few = f"{len(least.seeds)} of at least {FEWEST_SEEDS} seeds for {least.label}"
+            return replace(finding, reason=f"not decided: {few}")
         return finding
 
     def count_runs(self, sweeps: Mapping[str, SweepRows]) -> int:

@@ -4,6 +4,7 @@ A figure is a number for each seed. Two of them are compared by their means over
 both have; by how much they differ is worked out seed by seed, which gives an interval.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,8 +21,8 @@ Values = Mapping[int, float]  # by seed
 _MOST_NAMED = 4
 
 
-class MissingRows(AnalysisError):
-    """What a relation needs and no run has."""
+class UnfitRows(AnalysisError):
+    """What a relation needs and no run has, or several have where one is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +54,41 @@ class SweepRows:
 
     def values(self, column: str, where: ByKey) -> Values:
         """A number for each seed, of the runs that have these values."""
-        chosen = [row for row in self.rows if matches(row, where)]
+        chosen = self._runs(where)
         found = {row["seed"]: row[column] for row in chosen if row.get(column) is not None}
         if not found:
             what = f"{column} of a run" if chosen else "a run"
-            raise MissingRows(f"{self.name}: expected {what} with {_describe(where)}, found none")
+            raise UnfitRows(f"{self.name}: expected {what} with {_describe(where)}, found none")
         return found
 
     def choices(self, key: str, where: ByKey | None = None) -> list[Any]:
         """The values that a key has, in their order."""
         found = {row.get(key) for row in self.rows if matches(row, where or {})} - {None}
         if not found:
-            raise MissingRows(f"{self.name}: expected runs with {key}, found none")
+            raise UnfitRows(f"{self.name}: expected runs with {key}, found none")
         return sorted(found)
 
     def steps(self, series: str, where: ByKey) -> dict[int, list[Row]]:
         """For each seed the rows of a file that runs have in their analysis."""
-        chosen = [row for row in self.rows if matches(row, where)]
         try:
-            found = read_series(series, chosen, self.path)
+            found = read_series(series, self._runs(where), self.path)
         except AnalysisError as error:
-            raise MissingRows(f"{self.name}: {_describe(where)}: {error}") from error
+            raise UnfitRows(f"{self.name}: {_describe(where)}: {error}") from error
         by_seed: dict[int, list[Row]] = {}
         for step in found:
             by_seed.setdefault(step["seed"], []).append(step)
         return by_seed
+
+    def _runs(self, where: ByKey) -> list[Row]:
+        """The runs that have these values, one for each seed."""
+        chosen = [row for row in self.rows if matches(row, where)]
+        for seed, count in Counter(row["seed"] for row in chosen).items():
+            if count > 1:
+                raise UnfitRows(
+                    f"{self.name}: expected one run of seed {seed} with {_describe(where)}, "
+                    f"found {count}"
+                )
+        return chosen
 
 
 Evidence = Mapping[str, SweepRows]
@@ -93,6 +104,11 @@ class Comparison:
     is_strict: bool = True
 
     @property
+    def seeds(self) -> list[int]:
+        """Those that both have."""
+        return sorted(self.larger.keys() & self.smaller.keys())
+
+    @property
     def holds(self) -> bool:
         """Whether it is larger on average."""
         larger, smaller = (fmean(values) for values in zip(*self._pairs(), strict=True))
@@ -101,17 +117,15 @@ class Comparison:
     @property
     def margin(self) -> Estimate:
         """By how many percent of the larger of both they differ; below 0 if the wrong way."""
-        seeds = sorted(self.larger.keys() & self.smaller.keys())
         shares = [
             100 * (more - less) / (max(abs(more), abs(less)) or 1) for more, less in self._pairs()
         ]
-        return Estimate.of(dict(zip(seeds, shares, strict=True)))
+        return Estimate.of(dict(zip(self.seeds, shares, strict=True)))
 
     def _pairs(self) -> list[tuple[float, float]]:
-        seeds = sorted(self.larger.keys() & self.smaller.keys())
-        if not seeds:
-            raise MissingRows(f"{self.label}: expected runs of the same seeds, found none")
-        return [(self.larger[seed], self.smaller[seed]) for seed in seeds]
+        if not self.seeds:
+            raise UnfitRows(f"{self.label}: expected runs of the same seeds, found none")
+        return [(self.larger[seed], self.smaller[seed]) for seed in self.seeds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +158,11 @@ class Finding:
     interval: Estimate | None = None
     interval_of: str = ""
     reason: str = ""
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Those of all parts."""
+        return [some for part in self.parts for some in part.comparisons]
 
     @property
     def holds(self) -> bool | None:
@@ -204,7 +223,7 @@ def _neighbours(
     label: str, series: Sequence[tuple[Any, Values]]
 ) -> list[tuple[tuple[Any, Values], tuple[Any, Values]]]:
     if len(series) < 2:
-        raise MissingRows(f"{label}: expected two or more values to compare, found {len(series)}")
+        raise UnfitRows(f"{label}: expected two or more values to compare, found {len(series)}")
     return list(pairwise(series))
 
 

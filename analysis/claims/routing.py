@@ -10,9 +10,9 @@ from analysis.claims.evidence import (
     Estimate,
     Evidence,
     Finding,
-    MissingRows,
     Part,
     SweepRows,
+    UnfitRows,
     Values,
     conclude,
     scaled,
@@ -85,7 +85,7 @@ def _saving(workload: str, cost: dict[str, Values]) -> tuple[Comparison, str, Es
         for seed in sorted(cost[best].keys() & cost[worst].keys())
     }
     if not saved:
-        raise MissingRows(f"{best} and {worst}, {workload}: expected the same seeds, found none")
+        raise UnfitRows(f"{best} and {worst}, {workload}: expected the same seeds, found none")
     enough = Comparison(workload, scaled(cost[worst], 1 - _SAVED), cost[best], is_strict=False)
     return enough, f"{workload} {show(saved, 0)} % ({best}, {worst})", Estimate.of(saved)
 
@@ -214,7 +214,7 @@ def _around_recalculation(steps: Sequence[Row]) -> tuple[list[Row], list[Row]]:
         del after[0]  # which has events on the tree before, too
     costed = [[s for s in some if s.get("routing_cost_per_delivery")] for some in (before, after)]
     if not all(costed):
-        raise MissingRows("fig6-churn: expected events after a recalculation, found none")
+        raise UnfitRows("fig6-churn: expected events after a recalculation, found none")
     return costed[0][-_STEPS_BEFORE:], costed[1]
 
 

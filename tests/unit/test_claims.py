@@ -235,7 +235,28 @@ def test_two_seeds_decide_nothing() -> None:
     rows = [row for row in rows_of(claim, example_saves) if row["seed"] != 3]
     finding = claim.evaluate(given(claim, rows))
     assert (finding.holds, finding.verdict) == (None, "?")
-    assert finding.ours.startswith("not decided: 2 of at least 3 seeds; yes: event messages")
+    few = "not decided: 2 of at least 3 seeds for fewer messages; yes: event messages"
+    assert finding.ours.startswith(few)
+
+
+def test_seeds_without_the_figure_do_not_count() -> None:
+    claim = claim_of("T9")
+    rows = rows_of(claim, cores_matter)
+    for row in rows:
+        if row["seed"] != 1 and row["routing.cores"] == 15:
+            row["last_tree.routing_efficiency"] = None
+    finding = claim.evaluate(given(claim, rows))
+    few = "not decided: 1 of at least 3 seeds for cost on the root core's tree rises, 5 to 15"
+    assert (finding.holds, finding.reason) == (None, few)
+
+
+def test_runs_that_differ_in_what_no_relation_asks_for_are_told() -> None:
+    claim = claim_of("T12")
+    rows = rows_of(claim, example_saves)
+    finding = claim.evaluate(given(claim, [*rows, rows[-1]]))
+    assert finding.ours == (
+        "cannot be told: example1: expected one run of seed 3 with variant=underlay, found 2"
+    )
 
 
 def test_failed_runs_decide_nothing() -> None:
