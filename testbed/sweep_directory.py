@@ -18,7 +18,8 @@ import fcntl
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,14 +57,6 @@ class SweepDirectory:
         shutil.rmtree(self.path / "failures", ignore_errors=True)
         (self.path / "experiment.toml").write_text(sweep.text)
         _replace_json(self.path / "sweep.json", _describe(sweep, origin))
-
-    def read_commit(self, default: str | None) -> str | None:
-        """The commit of the testbed that last worked on this sweep, if any did."""
-        try:
-            found = json.loads((self.path / "sweep.json").read_text())["commit"]
-        except (OSError, ValueError, KeyError):
-            return default
-        return None if found is None else str(found)
 
     def remove_partial_runs(self) -> None:
         """Remove what attempts left that were killed."""
@@ -126,14 +119,15 @@ def name_run(swept: SweptExperiment) -> str:
 def read_row(run: Path, values: Mapping[str, Any], seed: int) -> Row:
     """The row of a run that is complete: what sets it apart, how it went, what was measured."""
     verdict = json.loads((run / "verdict.json").read_text())
-    phases_s = json.loads((run / "run.json").read_text())["phases_s"]
+    description = json.loads((run / "run.json").read_text())
     return {
         **values,
         "seed": seed,
         "verdict": verdict["verdict"],
         "error": None,
         "path": f"runs/{run.name}",
-        "wall_s": round(sum(phases_s.values()), 3),
+        "wall_s": round(sum(description["phases_s"].values()), 3),
+        "commit": description["commit"],
         **_flatten("figures.", verdict["figures"]),
         **_flatten("", read_metrics(run) or {}),
     }
@@ -141,7 +135,13 @@ def read_row(run: Path, values: Mapping[str, Any], seed: int) -> Row:
 
 def failed_row(values: Mapping[str, Any], seed: int, error: str) -> Row:
     """The row of a run that could not be done."""
-    return {**values, "seed": seed, "verdict": FAILED, "error": error, "path": None, "wall_s": None}
+    nothing = dict.fromkeys(("path", "wall_s", "commit"))
+    return {**values, "seed": seed, "verdict": FAILED, "error": error, **nothing}
+
+
+def count_commits(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many runs are of which commit of the testbed."""
+    return Counter(row["commit"] or "unknown" for row in rows)
 
 
 def read_metrics(run: Path) -> dict[str, Any] | None:
@@ -192,7 +192,7 @@ def _flatten(prefix: str, given: Mapping[str, Any]) -> Row:
 
 
 def _columns(keys: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    first = (*keys, "seed", "verdict", "error", "path", "wall_s")
+    first = (*keys, "seed", "verdict", "error", "path", "wall_s", "commit")
     return list(dict.fromkeys((*first, *(column for row in rows for column in row))))
 
 

@@ -22,6 +22,7 @@ from testbed.sweep_directory import (
     Row,
     SweepDirectory,
     check_shared,
+    count_commits,
     failed_row,
     name_run,
     read_metrics,
@@ -55,7 +56,6 @@ def play_sweep(
     new = [path for path in parents if not path.exists()]
     with directory.locked():
         origin = Origin.here()
-        earlier_commit = directory.read_commit(origin.commit)
         directory.prepare(sweep, origin)
         needed = [swept for swept in sweep.experiments if is_needed(swept)]
         for swept in needed:
@@ -64,8 +64,10 @@ def play_sweep(
         rows = _find_done(sweep, directory, is_measured)
         pending = [swept for swept in needed if name_run(swept) not in rows]
         say(f"{len(sweep.experiments)} runs, {len(rows)} of them done before, {len(pending)} to do")
-        if rows and pending and earlier_commit != origin.commit:
-            say(f"those done before are of commit {earlier_commit}, this is {origin.commit}")
+        if rows:
+            commits = count_commits(rows.values()).items()
+            before = ", ".join(f"{count} of commit {commit}" for commit, count in commits)
+            say(f"done before: {before}; this is commit {origin.commit or 'unknown'}")
         progress = _Progress(len(rows) + len(pending), len(rows), say)
         try:
             for backend, carrier in carriers.items():

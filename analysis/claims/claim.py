@@ -66,9 +66,10 @@ class Claim:
             return replace(finding, reason=f"not decided: {few}")
         return finding
 
-    def count_runs(self, sweeps: Mapping[str, SweepRows]) -> int:
-        """How many runs there are of those that it needs."""
-        return sum(len(_needed(source, sweeps[source.experiment]).rows) for source in self.sources)
+    def runs(self, sweeps: Mapping[str, SweepRows]) -> list[Row]:
+        """The rows of those runs that it is decided on."""
+        needed = [_needed(source, sweeps[source.experiment]) for source in self.sources]
+        return [row for some in needed for row in some.rows]
 
 
 def _needed(source: Source, sweep: SweepRows) -> SweepRows:

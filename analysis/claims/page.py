@@ -69,12 +69,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim with what was found about it, from so many runs; others failed or are not valid."""
+    """A claim with what was found about it, from so many runs; others failed or are not valid.
+
+    `commits` says how many of the runs are of which commit of the testbed.
+    """
 
     claim: Claim
     finding: Finding
     runs: int
-    failed: int = 0
+    failed: int
+    commits: Mapping[str, int]
 
 
 def write_page(
@@ -164,6 +168,7 @@ def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFi
     figures = [_figure(sweep, name) for sweep, names in chosen for name in names]
     failed = f", {result.failed} failed or not valid" if result.failed else ""
     command = f"tdo reproduce {claim.id} {request.options}"
+    commits = ", ".join(f"{count} of commit {name}" for name, count in result.commits.items())
     return (
         f'<section id="{claim.id}"><h2>{claim.id} {_badge(result.finding)}</h2>'
         f"<p>{html.escape(claim.claim[0].upper() + claim.claim[1:])}.</p>"
@@ -173,7 +178,8 @@ def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFi
         f"<dt>Ours</dt><dd>{_ours(result.finding)}</dd>"
         f"<dt>Interval</dt><dd>{_interval(result.finding)}</dd>"
         f"<dt>Again</dt><dd><code>{html.escape(command)}</code> ({result.runs} runs{failed})"
-        f"</dd></dl>{''.join(figures)}</section>"
+        f"</dd><dt>Runs</dt><dd>{html.escape(commits) or 'none'}</dd></dl>"
+        f"{''.join(figures)}</section>"
     )
 
 

@@ -15,7 +15,7 @@ from testbed.errors import ExperimentError, UsageError
 from testbed.experiment import BACKENDS, parse_change
 from testbed.run import hand_over
 from testbed.sweep import Sweep, SweptExperiment, load_sweep
-from testbed.sweep_directory import Row, SweepDirectory
+from testbed.sweep_directory import Row, SweepDirectory, count_commits
 from testbed.sweep_runs import Carrier, play_sweep
 
 if TYPE_CHECKING:
@@ -175,7 +175,9 @@ def _find_out(
     missing = sum(
         source.needs(row) for source in claim.sources for row in doubtful[source.experiment]
     )
-    return ClaimResult(claim, claim.evaluate(rows, missing), claim.count_runs(rows), missing)
+    runs = claim.runs(rows)
+    finding = claim.evaluate(rows, missing)
+    return ClaimResult(claim, finding, len(runs), missing, count_commits(runs))
 
 
 def _find_claims(wanted: Sequence[str]) -> list["Claim"]:
@@ -217,6 +219,7 @@ def to_json(result: "ClaimResult") -> dict[str, Any]:
         "in_part": finding.is_in_part,
         "runs": result.runs,
         "failed": result.failed,
+        "commits": dict(result.commits),
     }
 
 

@@ -36,6 +36,9 @@ def test_example1_is_reproduced_once_and_found_again(
 
     page = (tmp_path / "reproduce" / "small" / "T12.html").read_text()
     assert page.count("<svg") == 2
+    ((commit, count),) = claim["commits"].items()
+    assert count == 6
+    assert f"<dt>Runs</dt><dd>6 of commit {commit}</dd>" in page
     assert "<!--" not in page
 
     assert reproduce_here(tmp_path, "t12") == 0

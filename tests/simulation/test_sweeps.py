@@ -100,7 +100,8 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     carrier = partial(carry_in_session, spark, 2, None)
     rows = play_sweep(sweep, directory, {"simulation": carrier}, False, said.append)
     assert said[0] == f"10 runs, {len(done)} of them done before, {10 - len(done)} to do"
-    assert len(said) == 1 + 10 - len(done)
+    assert said[1].startswith(f"done before: {len(done)} of commit ")
+    assert len(said) == 2 + 10 - len(done)
     assert [row["path"] for row in rows] == [f"runs/{name_run(e)}" for e in sweep.experiments]
     assert {name: inodes(directory)[name] for name in done} == done
     assert len(inodes(directory)) == 10
