@@ -147,9 +147,9 @@ CLAIMS: tuple[Claim, ...] = (
         "control efficiency falls with the number of cores, and stays better than MST's",
         "6 (d)",
         "trend, ordering",
-        "messages per matching event, of which 1 is ideal, rise at every step to more cores on "
-        "the root core's tree, and stay below MST's",
-        (Source("fig6-cores", ("fig6d",)),),
+        "messages of all kinds per matching event, of which 1 is ideal, rise at every step to more "
+        "cores on the root core's tree, and stay below MST's",
+        (Source("fig6-cores", ("fig6d", "fig6d-routing")),),
         more_cores_control_more,
     ),
     Claim(

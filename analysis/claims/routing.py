@@ -31,7 +31,8 @@ CONTAINMENT, UNDERLAY = "containment", "underlay"
 SERIES = "routing_series.csv"
 
 _EFFICIENCY = "last_tree.routing_efficiency"
-_CONTROL = "control_efficiency_of_routing"
+_CONTROL = "control_efficiency"
+_CONTROL_OF_ROUTING = "control_efficiency_of_routing"
 _NEARLY = 1.15  # SPotent beside MaxPath
 _SAVED = 0.35  # by the best, beside the worst baseline
 _STEPS_BEFORE = 5  # of a hundred events each
@@ -149,16 +150,19 @@ def paths_between_cores_matter(evidence: Evidence) -> Finding:
 def more_cores_control_more(evidence: Evidence) -> Finding:
     """T10: messages per matching event rise with cores, as efficiency falls, but below MST's.
 
-    The paper's efficiency is 1.0 at best and grows as it gets worse.
+    The paper's efficiency is of all messages, 1.0 at best, and grows as it gets worse.
     """
     rows = evidence["fig6-cores"]
     tree, paths = (_by_cores(rows, variant, _CONTROL) for variant in (TREE, ALL_PATHS))
-    mst = rows.values(_CONTROL, {"variant": MST})
+    mst, mst_of_routing = (
+        rows.values(column, {"variant": MST}) for column in (_CONTROL, _CONTROL_OF_ROUTING)
+    )
+    of_routing = _means(_by_cores(rows, TREE, _CONTROL_OF_ROUTING))
     cores = ", ".join(str(count) for count, _ in tree)
     return conclude(
         [
             Part.of(
-                f"messages per matching event rise, at {cores} cores: {_means(tree)}",
+                f"messages of all kinds per matching event rise, at {cores} cores: {_means(tree)}",
                 steps_up("control traffic", tree),
             ),
             Part.of(
@@ -166,6 +170,10 @@ def more_cores_control_more(evidence: Evidence) -> Finding:
                 [Comparison(f"MST > {count} cores", mst, values) for count, values in tree],
             ),
             Part(f"with all shortest paths: {_means(paths)}"),
+            Part(
+                "of routing and content only, without hellos, acknowledgements and discovery: "
+                f"{of_routing}; MST {show(mst_of_routing)}"
+            ),
         ]
     )
 
