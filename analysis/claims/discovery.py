@@ -2,7 +2,8 @@
 "Efficient content-based routing with network topology inference", DEBS 2013).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
@@ -34,22 +35,26 @@ _WORSE = 1.20  # what DOnly has to be beside MLink
 def nearest_targets_see_most(evidence: Evidence) -> Finding:
     """T1: nearest > landmarks > farthest in links discovered, at every number of targets."""
     rows = evidence["fig3-targets"]
-    parts = []
-    for kind, topology in TOPOLOGIES.items():
-        comparisons, texts = [], []
-        for targets in rows.choices("overlay.targets", {"topology.kind": kind}):
-            shares = {
-                name: _seen_by(rows, kind, heuristic, targets)
-                for heuristic, name in _TARGETS.items()
-            }
-            order = list(shares.items())
-            comparisons += [
-                Comparison(f"{topology}, {targets} targets, {more} > {less}", high, low)
-                for (more, high), (less, low) in pairwise(order)
-            ]
-            texts.append(f"{' / '.join(show(v, 1) for v in shares.values())} % at {targets}")
-        parts.append(Part.of(f"{topology}, {' / '.join(shares)}: {'; '.join(texts)}", comparisons))
-    return conclude(parts)
+    return conclude(
+        [
+            _order_of_targets(rows, kind, targets)
+            for kind in TOPOLOGIES
+            for targets in rows.choices("overlay.targets", {"topology.kind": kind})
+        ]
+    )
+
+
+def _order_of_targets(rows: SweepRows, kind: str, targets: int) -> Part:
+    shares = {
+        name: _seen_by(rows, kind, heuristic, targets) for heuristic, name in _TARGETS.items()
+    }
+    place = f"{TOPOLOGIES[kind]}, {targets} targets"
+    comparisons = [
+        Comparison(f"{more} > {less}, {place}", high, low)
+        for (more, high), (less, low) in pairwise(shares.items())
+    ]
+    texts = " / ".join(show(values, 1) for values in shares.values())
+    return Part.of(f"{place}, {' / '.join(shares)}: {texts} %", comparisons)
 
 
 def _seen_by(rows: SweepRows, kind: str, heuristic: str | None, targets: int) -> Values:
@@ -65,48 +70,67 @@ def _seen_by(rows: SweepRows, kind: str, heuristic: str | None, targets: int) ->
 def looser_limits_see_more(evidence: Evidence) -> Finding:
     """T2: more links with looser limits; DBest >= DWorst and MLink; TarRand last."""
     rows = evidence["fig5-limits"]
-    by_limit, mapped = (
-        _by_limit(rows, "mlink", column, 100, 1, " %")
-        for column in ("discovered_links", "mapped_links")
-    )
-    names = {**HEURISTICS, "tarrand": "TarRand"}
-    unlimited = _by_topology(
-        lambda kind: show_means([_seen(rows, kind, name, "none") for name in names], 1, " %")
-    )
-    rising = [
-        comparison
-        for kind, topology in TOPOLOGIES.items()
-        for heuristic, name in HEURISTICS.items()
-        for comparison in steps_up(
-            f"{name} on {topology}",
-            [(limit, _seen(rows, kind, heuristic, limit)) for limit in _limits(rows)],
-            is_strict=False,
+    mapped = _by_topology(
+        lambda kind: show_means(
+            [
+                percent(rows.values("mapped_links", _place(kind, "mlink", limit)))
+                for limit in _limits(rows)
+            ],
+            1,
+            " %",
         )
-    ]
-    best, last = _rank(rows)
+    )
     return conclude(
         [
-            Part.of(f"more links with looser limits, MLink, {_span(rows)}: {by_limit}", rising),
-            Part.of(f"DBest first; {', '.join(names.values())} without limit: {unlimited}", best),
-            Part.of("TarRand last", last),
+            *(_sees_more(rows, kind) for kind in TOPOLOGIES),
+            *(_dbest_sees_most(rows, kind) for kind in TOPOLOGIES),
+            *(_tarrand_sees_least(rows, kind) for kind in TOPOLOGIES),
             Part(f"links under overlay links, MLink, {_span(rows)}: {mapped}"),
         ]
     )
 
 
-def _rank(rows: SweepRows) -> tuple[list[Comparison], list[Comparison]]:
-    """That DBest discovers most and TarRand least, at each limit on both topologies."""
-    best, last = [], []
-    for kind, topology in TOPOLOGIES.items():
-        for limit in _limits(rows):
-            place = f"{limit} on {topology}"
-            dbest, tarrand = (_seen(rows, kind, name, limit) for name in ("dbest", "tarrand"))
-            for heuristic, name in HEURISTICS.items():
-                seen = _seen(rows, kind, heuristic, limit)
-                last.append(Comparison(f"{name} > TarRand, {place}", seen, tarrand))
-                if heuristic != "dbest":
-                    best.append(Comparison(f"DBest >= {name}, {place}", dbest, seen, False))
-    return best, last
+def _sees_more(rows: SweepRows, kind: str) -> Part:
+    """That no looser limit discovers less, and none more than the tightest."""
+    topology, comparisons = TOPOLOGIES[kind], []
+    for heuristic, name in HEURISTICS.items():
+        series = [(limit, _seen(rows, kind, heuristic, limit)) for limit in _limits(rows)]
+        comparisons += steps_up(f"{name} on {topology}", series, is_strict=False)
+        comparisons += steps_up(f"{name} on {topology}", [series[0], series[-1]])
+    means = show_means([_seen(rows, kind, "mlink", limit) for limit in _limits(rows)], 1, " %")
+    text = f"{topology}, more links with looser limits, MLink, {_span(rows)}: {means}"
+    return Part.of(text, comparisons)
+
+
+def _dbest_sees_most(rows: SweepRows, kind: str) -> Part:
+    topology, names = TOPOLOGIES[kind], {**HEURISTICS, "tarrand": "TarRand"}
+    comparisons = [
+        Comparison(
+            f"DBest >= {HEURISTICS[other]}, {limit} on {topology}",
+            _seen(rows, kind, "dbest", limit),
+            _seen(rows, kind, other, limit),
+            is_strict=False,
+        )
+        for limit in _limits(rows)
+        for other in ("dworst", "mlink")
+    ]
+    means = show_means([_seen(rows, kind, name, "none") for name in names], 1, " %")
+    text = f"{topology}, DBest first; {', '.join(names.values())} without limit: {means}"
+    return Part.of(text, comparisons)
+
+
+def _tarrand_sees_least(rows: SweepRows, kind: str) -> Part:
+    topology = TOPOLOGIES[kind]
+    comparisons = [
+        Comparison(
+            f"{name} > TarRand, {limit} on {topology}",
+            _seen(rows, kind, heuristic, limit),
+            _seen(rows, kind, "tarrand", limit),
+        )
+        for limit in _limits(rows)
+        for heuristic, name in HEURISTICS.items()
+    ]
+    return Part.of(f"{topology}, TarRand last", comparisons)
 
 
 def _seen(rows: SweepRows, kind: str, heuristic: str, limit: str) -> Values:
@@ -133,138 +157,147 @@ def _at_most(label: str, values: Values, bound: float) -> Part:
 def looser_limits_cost_less(evidence: Evidence) -> Finding:
     """T4: RDP falls with looser limits; DOnly is above all heuristics at the same limit."""
     rows = evidence["fig5-limits"]
-    falling, worst = [], []
-    for kind, topology in TOPOLOGIES.items():
-        donly = {limit: _penalty(rows, kind, "donly", limit) for limit in _limits(rows)}
-        for heuristic, name in HEURISTICS.items():
-            series = [(limit, _penalty(rows, kind, heuristic, limit)) for limit in _limits(rows)]
-            falling += steps_down(f"{name} on {topology}", series, is_strict=False)
-            worst += [
-                Comparison(f"DOnly > {name}, {limit} on {topology}", donly[limit], values)
-                for limit, values in series
-            ]
     return conclude(
         [
-            Part.of(
-                f"RDP falls with looser limits, MLink, {_span(rows)}: {_by_limit(rows, 'mlink')}",
-                falling,
-            ),
-            Part.of(f"DOnly above all at the same limit: {_by_limit(rows, 'donly')}", worst),
+            *(_penalty_falls(rows, kind) for kind in TOPOLOGIES),
+            *(_donly_is_worst(rows, kind) for kind in TOPOLOGIES),
         ]
     )
 
 
-def _by_limit(
-    rows: SweepRows,
-    heuristic: str,
-    column: str = "rdp.mean",
-    factor: float = 1,
-    digits: int = 2,
-    unit: str = "",
-) -> str:
-    """Means of a figure from the tightest limit to none, for each topology."""
-    texts = []
-    for kind, topology in TOPOLOGIES.items():
-        found = [rows.values(column, _place(kind, heuristic, limit)) for limit in _limits(rows)]
-        means = show_means([scaled(values, factor) for values in found], digits, unit)
-        texts.append(f"{topology} {means}")
-    return "; ".join(texts)
+def _penalty_falls(rows: SweepRows, kind: str) -> Part:
+    topology = TOPOLOGIES[kind]
+    comparisons = [
+        comparison
+        for heuristic, name in HEURISTICS.items()
+        for comparison in steps_down(
+            f"{name} on {topology}",
+            [(limit, _penalty(rows, kind, heuristic, limit)) for limit in _limits(rows)],
+            is_strict=False,
+        )
+    ]
+    means = show_means([_penalty(rows, kind, "mlink", limit) for limit in _limits(rows)])
+    text = f"{topology}, RDP falls with looser limits, MLink, {_span(rows)}: {means}"
+    return Part.of(text, comparisons)
+
+
+def _donly_is_worst(rows: SweepRows, kind: str) -> Part:
+    topology = TOPOLOGIES[kind]
+    comparisons = [
+        Comparison(
+            f"DOnly > {name}, {limit} on {topology}",
+            _penalty(rows, kind, "donly", limit),
+            _penalty(rows, kind, heuristic, limit),
+        )
+        for limit in _limits(rows)
+        for heuristic, name in HEURISTICS.items()
+    ]
+    means = show_means([_penalty(rows, kind, "donly", limit) for limit in _limits(rows)])
+    return Part.of(f"{topology}, DOnly above all at the same limit: {means}", comparisons)
 
 
 def _penalty(rows: SweepRows, kind: str, heuristic: str, limit: str) -> Values:
     return rows.values("rdp.mean", _place(kind, heuristic, limit))
 
 
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A column that changes with the number of peers, and how it is shown."""
+
+    column: str
+    name: str
+    digits: int = 2
+    factor: float = 1
+    unit: str = ""
+
+    def values(self, rows: SweepRows, kind: str, heuristic: str, hosts: int) -> Values:
+        return scaled(rows.values(self.column, _at(kind, heuristic, hosts)), self.factor)
+
+    def means(self, series: Sequence[Values]) -> str:
+        return show_means(series, self.digits, self.unit)
+
+
+_PENALTY = _Figure("rdp.mean", "RDP")
+_WITHOUT = _Figure("rdp_without_last_miles.mean", "RDP without last miles of peers on the way")
+_INFERENCES = _Figure("inferences", "share of inferences", 3, 100, " %")
+_JOINS = _Figure("join_messages", "number of joins", 0)
+
+
 def more_peers_cost_less(evidence: Evidence) -> Finding:
     """T5: RDP falls with N; at the largest N DOnly is 20 % worse in RDP and stress than MLink."""
     rows = evidence["fig5-peers"]
-    sizes = rows.choices("topology.hosts")
-    falling = _falling(rows, "rdp.mean", sizes)
-    worse, texts = [], []
-    for kind, topology in TOPOLOGIES.items():
-        extras = []
-        for column, name in (("rdp.mean", "RDP"), ("stress_ratio", "stress")):
-            donly, mlink = (
-                rows.values(column, _at(kind, heuristic, sizes[-1]))
-                for heuristic in ("donly", "mlink")
-            )
-            label = f"{name} of DOnly over {_WORSE} times that of MLink, {topology}"
-            worse.append(Comparison(label, donly, scaled(mlink, _WORSE), is_strict=False))
-            ratio = fmean(donly.values()) / fmean(mlink.values())
-            extras.append(f"{100 * (ratio - 1):+.0f} % {name}")
-        texts.append(f"{topology} {', '.join(extras)}")
-    places = ", ".join(f"{size:,}" for size in sizes)
-    without = _series_text(rows, "rdp_without_last_miles.mean", sizes)
     return conclude(
         [
-            Part.of(
-                f"RDP falls with peers, MLink at {places}: {_series_text(rows, 'rdp.mean', sizes)}",
-                falling,
-            ),
-            Part.of(
-                f"DOnly 20 % worse than MLink at {sizes[-1]:,} peers: {'; '.join(texts)}", worse
-            ),
-            Part(f"RDP without last miles of peers on the way: {without}"),
+            *(_falls_with_peers(rows, _PENALTY, kind) for kind in TOPOLOGIES),
+            *(_donly_is_worse(rows, kind) for kind in TOPOLOGIES),
+            Part(f"{_WITHOUT.name}: {_by_topology(lambda kind: _by_size(rows, _WITHOUT, kind))}"),
         ]
     )
+
+
+def _donly_is_worse(rows: SweepRows, kind: str) -> Part:
+    """That DOnly has a fifth more RDP and stress than MLink, with the most peers."""
+    topology, most = TOPOLOGIES[kind], _sizes(rows)[-1]
+    comparisons, extras = [], []
+    for figure in (_PENALTY, _Figure("stress_ratio", "stress")):
+        donly, mlink = (figure.values(rows, kind, name, most) for name in ("donly", "mlink"))
+        label = f"{figure.name} of DOnly over {_WORSE} times that of MLink, {topology}"
+        comparisons.append(Comparison(label, donly, scaled(mlink, _WORSE), is_strict=False))
+        ratio = fmean(donly.values()) / fmean(mlink.values())
+        extras.append(f"{100 * (ratio - 1):+.1f} % {figure.name}")
+    text = f"{topology}, DOnly 20 % worse than MLink at {most:,} peers: {', '.join(extras)}"
+    return Part.of(text, comparisons)
 
 
 def more_peers_infer_less(evidence: Evidence) -> Finding:
     """T6: the share of inferences falls with N; MLink infers most and sends most joins."""
     rows = evidence["fig5-peers"]
-    sizes = rows.choices("topology.hosts")
-    shares = _by_topology(
-        lambda kind: show_means(
-            [percent(rows.values("inferences", _at(kind, "mlink", size))) for size in sizes],
-            2,
-            " %",
-        )
+    return conclude(
+        [
+            *(_falls_with_peers(rows, _INFERENCES, kind) for kind in TOPOLOGIES),
+            *(_mlink_has_most(rows, _INFERENCES, kind) for kind in TOPOLOGIES),
+            *(_mlink_has_most(rows, _JOINS, kind) for kind in TOPOLOGIES),
+        ]
     )
-    parts = [
-        Part.of(f"share of inferences falls, MLink: {shares}", _falling(rows, "inferences", sizes))
+
+
+def _mlink_has_most(rows: SweepRows, figure: _Figure, kind: str) -> Part:
+    """That MLink has more of something than the other heuristics, with the most peers."""
+    topology, most = TOPOLOGIES[kind], _sizes(rows)[-1]
+    found = {
+        name: figure.values(rows, kind, heuristic, most) for heuristic, name in HEURISTICS.items()
+    }
+    comparisons = [
+        Comparison(f"{figure.name}, MLink > {name}, {topology}", found["MLink"], found[name])
+        for name in ("DBest", "DWorst")
     ]
-    for column, verb, factor, digits, unit in (
-        ("inferences", "infers most", 100, 3, " %"),
-        ("join_messages", "sends most joins", 1, 0, ""),
-    ):
-        comparisons, texts = [], []
-        for kind, topology in TOPOLOGIES.items():
-            found = {
-                name: scaled(rows.values(column, _at(kind, heuristic, sizes[-1])), factor)
-                for heuristic, name in HEURISTICS.items()
-            }
-            comparisons += [
-                Comparison(f"MLink > {name}, {topology}", found["MLink"], found[name])
-                for name in ("DBest", "DWorst")
-            ]
-            texts.append(f"{topology} {show_means(list(found.values()), digits, unit)}")
-        parts.append(
-            Part.of(
-                f"MLink {verb}; {', '.join(HEURISTICS.values())} at {sizes[-1]:,} peers: "
-                f"{'; '.join(texts)}",
-                comparisons,
-            )
-        )
-    return conclude(parts)
+    text = f"{topology}, largest {figure.name} with MLink at {most:,} peers; {', '.join(found)}"
+    return Part.of(f"{text}: {figure.means(list(found.values()))}", comparisons)
 
 
-def _falling(rows: SweepRows, column: str, sizes: list[int]) -> list[Comparison]:
-    """That a figure falls with the number of peers, of all heuristics on both topologies."""
-    return [
+def _falls_with_peers(rows: SweepRows, figure: _Figure, kind: str) -> Part:
+    """That a figure falls with the number of peers, of all heuristics."""
+    topology, sizes = TOPOLOGIES[kind], _sizes(rows)
+    comparisons = [
         comparison
-        for kind, topology in TOPOLOGIES.items()
         for heuristic, name in HEURISTICS.items()
         for comparison in steps_down(
             f"{name} on {topology}",
-            [(size, rows.values(column, _at(kind, heuristic, size))) for size in sizes],
+            [(size, figure.values(rows, kind, heuristic, size)) for size in sizes],
         )
     ]
+    places = ", ".join(f"{size:,}" for size in sizes)
+    text = f"{topology}, {figure.name} falls with peers, MLink at {places}"
+    return Part.of(f"{text}: {_by_size(rows, figure, kind)}", comparisons)
 
 
-def _series_text(rows: SweepRows, column: str, sizes: list[int]) -> str:
-    return _by_topology(
-        lambda kind: show_means([rows.values(column, _at(kind, "mlink", size)) for size in sizes])
-    )
+def _by_size(rows: SweepRows, figure: _Figure, kind: str) -> str:
+    """Means of MLink from the fewest peers to the most."""
+    return figure.means([figure.values(rows, kind, "mlink", size) for size in _sizes(rows)])
+
+
+def _sizes(rows: SweepRows) -> list[int]:
+    return rows.choices("topology.hosts")
 
 
 def _by_topology(text_of: Callable[[str], str]) -> str:

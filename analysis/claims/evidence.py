@@ -6,7 +6,7 @@ both have; by how much they differ is worked out seed by seed, which gives an in
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -115,6 +115,11 @@ class Comparison:
         return larger > smaller or (larger == smaller and not self.is_strict)
 
     @property
+    def is_level(self) -> bool:
+        """Whether both are the same in every seed."""
+        return all(larger == smaller for larger, smaller in self._pairs())
+
+    @property
     def margin(self) -> Estimate:
         """By how many percent of the larger of both they differ; below 0 if the wrong way."""
         shares = [
@@ -191,10 +196,15 @@ class Finding:
 
 
 def conclude(parts: Sequence[Part]) -> Finding:
-    """A finding with the interval of the tightest of all comparisons."""
-    comparisons = [some for part in parts for some in part.comparisons]
-    tightest = min(comparisons, key=lambda some: some.margin.mean)
-    return Finding(tuple(parts), tightest.margin, f"% margin of the tightest: {tightest.label}")
+    """A finding with the interval of the tightest of all comparisons.
+
+    What may be equal and is in every seed, as where a limit binds nobody, is not looked at.
+    """
+    finding = Finding(tuple(parts))
+    telling = [some for some in finding.comparisons if some.is_strict or not some.is_level]
+    tightest = min(telling or finding.comparisons, key=lambda some: some.margin.mean)
+    label = f"% margin of the tightest: {tightest.label}"
+    return replace(finding, interval=tightest.margin, interval_of=label)
 
 
 def steps_down(
