@@ -165,7 +165,7 @@ def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFi
     claim = result.claim
     shown = (*claim.pictures, *claim.sources)
     chosen = [(sweeps[source.experiment], source.figures) for source in shown]
-    figures = [_figure(sweep, name) for sweep, names in chosen for name in names]
+    figures = [_figure(claim.id, sweep, name) for sweep, names in chosen for name in names]
     failed = f", {result.failed} failed or not valid" if result.failed else ""
     command = f"tdo reproduce {claim.id} {request.options}"
     commits = ", ".join(f"{count} of commit {name}" for name, count in result.commits.items())
@@ -183,11 +183,11 @@ def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFi
     )
 
 
-def _figure(sweep: SweepFiles, name: str) -> str:
+def _figure(claim_id: str, sweep: SweepFiles, name: str) -> str:
     drawn, data = sweep.figure(name, ".svg"), sweep.figure(name, ".csv")
     if not drawn.is_file():
         return f"<p class=soft>{html.escape(name)} was not drawn: its runs are not there.</p>"
-    svg = _inline(drawn.read_text("utf-8"), f"{sweep.name}-{name}")
+    svg = _inline(drawn.read_text("utf-8"), f"{claim_id}-{sweep.name}-{name}")
     link = _download(data, f"{name}.csv", "data of this figure") if data.is_file() else ""
     return f"<figure>{svg}<figcaption>{link}</figcaption></figure>"
 

@@ -60,9 +60,9 @@ def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFi
     page = (tmp_path / "reproduce/small/T3.html").read_text()
     assert "changed by topology.hosts=12" in page
     assert re.findall('<svg role=.img. aria-label=.([^ ]*)"', page) == [
-        "fig5-targets-fig5cd-targets",
-        "fig5-limits-fig5cd",
-        "fig5-limits-fig5cd-without",
+        "T3-fig5-targets-fig5cd-targets",
+        "T3-fig5-limits-fig5cd",
+        "T3-fig5-limits-fig5cd-without",
     ]
 
 

@@ -1,6 +1,7 @@
 """Published claims: each relation on made-up rows of the very sweeps that feed it."""
 
 import csv
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -8,8 +9,20 @@ from typing import Any
 
 import pytest
 
-from analysis.claims import CLAIMS, SCALES, Claim, Finding, SweepRows, UnknownClaim, find_claims
+from analysis.claims import (
+    CLAIMS,
+    SCALES,
+    Claim,
+    ClaimResult,
+    Finding,
+    Request,
+    SweepFiles,
+    SweepRows,
+    UnknownClaim,
+    find_claims,
+)
 from analysis.claims.evidence import Comparison, Part, matches
+from analysis.claims.page import compose
 from testbed.commands.reproduce import EXPERIMENTS
 from testbed.sweep import Sweep, load_sweep
 
@@ -441,6 +454,16 @@ def test_figures_against_targets_have_their_runs_with_ten_in_common(scale: str) 
     assert {digest for digest, v in targets.items() if v["overlay.targets"] == 10} == {
         digest for digest, v in limits.items() if v["overlay.degree_limit"] in ("lg1", "none")
     }
+
+
+def test_a_picture_has_ids_of_its_own_in_each_claim_that_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "figures").mkdir()
+    for name in ("fig6a", "fig6a-false"):
+        (tmp_path / "figures" / f"{name}.svg").write_text('<svg><g id="axes"/></svg>')
+    results = [ClaimResult(claim_of(id_), Finding(()), 0, 0, {}) for id_ in ("T7", "T8")]
+    files = {"fig6-strategies": SweepFiles("fig6-strategies", tmp_path, 0)}
+    ids = re.findall(r'\bid="([^"]*)"', compose(Request("small", "simulation"), results, files))
+    assert len(ids) == len(set(ids)) == 5
 
 
 def test_unknown_claims_are_told_the_nearest() -> None:
