@@ -2,8 +2,10 @@
 
 import argparse
 import json
+import re
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +16,8 @@ from testbed.commands.sweep import add_arguments, draw_figures, load_measure, ma
 from testbed.errors import ExperimentError, UsageError
 from testbed.experiment import BACKENDS, parse_change
 from testbed.run import hand_over
-from testbed.sweep import Sweep, SweptExperiment, load_sweep
-from testbed.sweep_directory import Row, SweepDirectory, count_commits
+from testbed.sweep import Sweep, load_sweep
+from testbed.sweep_directory import FAILED, Row, SweepDirectory, count_commits
 from testbed.sweep_runs import Carrier, play_sweep
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ _SCALES = ("small", "paper")
 _COLUMNS = ("claim", "paper", "ours (mean over seeds [95 % interval])", "interval", "holds")
 _NARROW = {"claim": 5, "paper": 20, "interval": 26, "holds": 7}
 _WIDEST, _NARROWEST = 160, 100
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +83,21 @@ def perform(options: argparse.Namespace, carriers: Mapping[str, Carrier]) -> int
         require_root("reproduce --backend emulation")
     changes = dict(parse_change(text) for text in options.changes) | {"backend": options.backend}
     sweeps = load_sweeps(claims, options.scale, changes)
-    results, files = reproduce(claims, sweeps, options.out, carriers)
+    results, files, verdicts = reproduce(claims, sweeps, options.out, carriers)
     page = _write_page(options, results, files)
     print()
     print(format_table(results, shutil.get_terminal_size((120, 24)).columns))
     print(f"\n{page} shows all of it")
     if options.json:
         print(json.dumps({"claims": [to_json(r) for r in results], "page": str(page)}))
-    return 1 if any(result.failed or not result.finding.parts for result in results) else 0
+    return _exit_status(results, verdicts)
+
+
+def _exit_status(results: Sequence["ClaimResult"], verdicts: Counter[str]) -> int:
+    is_missing = any(not result.finding.parts and not result.failed for result in results)
+    if is_missing or verdicts[FAILED]:
+        return 1
+    return 0 if set(verdicts) <= {"valid"} else 3
 
 
 def load_sweeps(
@@ -113,44 +123,58 @@ def reproduce(
     sweeps: Mapping[str, Sweep],
     results: Path,
     carriers: Mapping[str, Carrier],
-) -> tuple[list["ClaimResult"], dict[str, "SweepFiles"]]:
-    """Do the runs that are missing, draw figures, and find out about each claim."""
+) -> tuple[list["ClaimResult"], dict[str, "SweepFiles"], Counter[str]]:
+    """Do the runs that are missing, draw figures, and find out about each claim.
+
+    Beside what was found are what the sweeps left, and the verdicts of all runs that were needed.
+    """
     from analysis.claims import SweepFiles, SweepRows
 
     rows: dict[str, SweepRows] = {}
     files: dict[str, SweepFiles] = {}
     doubtful: dict[str, list[Row]] = {}
+    verdicts: Counter[str] = Counter()
     done: dict[str, Path] = {}  # by digest, as sweeps have some runs in common
     for name, sweep in sweeps.items():
         fed = [c.id for c in claims for source in c.sweeps if source.experiment == name]
         print(f"{name}, for {', '.join(fed)}", flush=True)
-        played = _play(sweep, results, carriers, _need(claims, name), done)
+        is_needed = _need(claims, name)
+        played = _play(sweep, results, carriers, is_needed, done)
         runs = {swept.digest: played.directory.run_of(swept) for swept in sweep.experiments}
         done |= {digest: run for digest, run in runs.items() if run.exists()}
+        verdicts.update(row["verdict"] for row in played.rows if is_needed(row))
         good = [row for row in played.rows if row["verdict"] == "valid"]
         doubtful[name] = [row for row in played.rows if row["verdict"] != "valid"]
         _tell_doubtful(doubtful[name], played.directory)
         _draw(played, good)
         rows[name] = SweepRows(name, good, played.directory.path)
         files[name] = SweepFiles(name, played.directory.path, len(played.rows))
-    return [_find_out(claim, rows, doubtful) for claim in claims], files
+    return [_find_out(claim, rows, doubtful) for claim in claims], files, verdicts
 
 
-def _need(claims: Sequence["Claim"], name: str) -> Callable[[SweptExperiment], bool]:
-    """Whether any of the claims needs a run of this sweep."""
+def _need(claims: Sequence["Claim"], name: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether any of the claims needs a run of this sweep, by its row or what sets it apart."""
     sources = [s for claim in claims for s in claim.sweeps if s.experiment == name]
-    return lambda swept: any(source.needs(swept.values) for source in sources)
+    return lambda values: any(source.needs(values) for source in sources)
 
 
 def _play(
     sweep: Sweep,
     results: Path,
     carriers: Mapping[str, Carrier],
-    is_needed: Callable[[SweptExperiment], bool],
+    is_needed: Callable[[Mapping[str, Any]], bool],
     done: Mapping[str, Path],
 ) -> Played:
     directory = SweepDirectory.of(sweep, results)
-    rows = play_sweep(sweep, directory, carriers, True, _say, is_needed, done)
+    rows = play_sweep(
+        sweep,
+        directory,
+        carriers,
+        is_measured=True,
+        say=_say,
+        is_needed=lambda swept: is_needed(swept.values),
+        elsewhere=done,
+    )
     return Played(sweep, directory, rows)
 
 
@@ -196,7 +220,8 @@ def _write_page(
 ) -> Path:
     from analysis.claims import Request, write_page
 
-    name = "-".join(result.claim.id for result in results) if options.claims else "index"
+    names = [result.claim.id for result in results] if options.claims else ["index"]
+    name = re.sub(r"[^\w.]+", "-", "-".join([*names, *options.changes]))[:_LONGEST_NAME].strip("-")
     request = Request(options.scale, options.backend, tuple(options.changes))
     target: Path = options.out.absolute() / "reproduce" / request.folder / f"{name}.html"
     try:
