@@ -116,6 +116,22 @@ def name_run(swept: SweptExperiment) -> str:
     return f"{readable}-{seed}" if readable else seed
 
 
+def find_runs(results: Path) -> dict[str, Path]:
+    """The complete and valid runs of all sweeps below a folder, by digest."""
+    found = {}
+    for file in sorted(results.absolute().glob("*/sweep-*/sweep.json")):
+        for entry in json.loads(file.read_text())["experiments"]:
+            run = file.parent / "runs" / entry["run"]
+            if "digest" in entry and _is_valid(run):
+                found[entry["digest"]] = run
+    return found
+
+
+def _is_valid(run: Path) -> bool:
+    verdict = run / "verdict.json"
+    return verdict.is_file() and json.loads(verdict.read_text())["verdict"] == "valid"
+
+
 def read_row(run: Path, values: Mapping[str, Any], seed: int) -> Row:
     """The row of a run that is complete: what sets it apart, how it went, what was measured."""
     verdict = json.loads((run / "verdict.json").read_text())
@@ -169,6 +185,7 @@ def _describe(sweep: Sweep, origin: Origin) -> dict[str, Any]:
         "experiments": [
             {
                 "run": name_run(swept),
+                "digest": swept.digest,
                 "values": dict(swept.values),
                 "experiment": swept.experiment.to_dict(),
             }

@@ -17,7 +17,7 @@ from testbed.errors import ExperimentError, UsageError
 from testbed.experiment import BACKENDS, parse_change
 from testbed.run import hand_over
 from testbed.sweep import Sweep, load_sweep
-from testbed.sweep_directory import FAILED, Row, SweepDirectory, count_commits
+from testbed.sweep_directory import FAILED, Row, SweepDirectory, count_commits, find_runs
 from testbed.sweep_runs import Carrier, play_sweep
 
 if TYPE_CHECKING:
@@ -134,14 +134,11 @@ def reproduce(
     files: dict[str, SweepFiles] = {}
     doubtful: dict[str, list[Row]] = {}
     verdicts: Counter[str] = Counter()
-    done: dict[str, Path] = {}  # by digest, as sweeps have some runs in common
     for name, sweep in sweeps.items():
         fed = [c.id for c in claims for source in c.sweeps if source.experiment == name]
         print(f"{name}, for {', '.join(fed)}", flush=True)
         is_needed = _need(claims, name)
-        played = _play(sweep, results, carriers, is_needed, done)
-        runs = {swept.digest: played.directory.run_of(swept) for swept in sweep.experiments}
-        done |= {digest: run for digest, run in runs.items() if run.exists()}
+        played = _play(sweep, results, carriers, is_needed)
         verdicts.update(row["verdict"] for row in played.rows if is_needed(row))
         good = [row for row in played.rows if row["verdict"] == "valid"]
         doubtful[name] = [row for row in played.rows if row["verdict"] != "valid"]
@@ -163,7 +160,6 @@ def _play(
     results: Path,
     carriers: Mapping[str, Carrier],
     is_needed: Callable[[Mapping[str, Any]], bool],
-    done: Mapping[str, Path],
 ) -> Played:
     directory = SweepDirectory.of(sweep, results)
     rows = play_sweep(
@@ -173,7 +169,7 @@ def _play(
         is_measured=True,
         say=_say,
         is_needed=lambda swept: is_needed(swept.values),
-        elsewhere=done,
+        elsewhere=find_runs(results),  # as sweeps have some runs in common
     )
     return Played(sweep, directory, rows)
 

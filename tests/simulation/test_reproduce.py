@@ -70,6 +70,12 @@ def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFi
         "T3-fig5-limits-fig5cd-without",
     ]
 
+    assert reproduce_here(tmp_path, "T5", *CHANGES) == 1  # as there is no transit-stub
+    text, _ = outcome(capsys)
+    assert (
+        "12 runs, 3 of them done before, 9 to do" in text
+    )  # MLink without limit, by the other command
+
 
 def test_runs_that_are_not_valid_decide_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

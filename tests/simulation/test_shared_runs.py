@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from analysis.routing_metrics import measure_run
 from testbed.sweep import load_sweep
-from testbed.sweep_directory import Row, SweepDirectory
+from testbed.sweep_directory import Row, SweepDirectory, find_runs
 from testbed.sweep_runs import perform_here, play_sweep
 
 TEXT = """
@@ -43,6 +43,14 @@ def test_what_another_sweep_has_done_is_not_done_again(tmp_path: Path) -> None:
     assert [row["topology.hosts"] for row in others] == [6, 8]
     (digest,) = runs.keys() & copies.keys()
     assert (copies[digest] / "run.json").read_bytes() == (runs[digest] / "run.json").read_bytes()
+
+
+def test_only_valid_runs_of_sweeps_are_found(tmp_path: Path) -> None:
+    _, runs, _ = play(tmp_path, "one", [4, 6])
+    assert find_runs(tmp_path) == runs
+    (_, run), (other, _) = runs.items()
+    (run / "verdict.json").write_text(json.dumps({"verdict": "degraded"}))
+    assert find_runs(tmp_path) == {other: runs[other]}
 
 
 def test_of_which_commit_runs_are_is_told_whether_or_not_some_are_missing(tmp_path: Path) -> None:
