@@ -46,7 +46,7 @@ def open_session(
     # A driver with remote workers must be reachable; all others should not be.
     local = _settings_on_loopback() if _stays_here(master) else {}
     builder = SparkSession.Builder().master(master).appName(app)
-    wanted = _settings(memory_mb or _driver_memory_mb(), is_brief) | local | (settings or {})
+    wanted = _settings(memory_mb or driver_memory_mb(), is_brief) | local | (settings or {})
     for key, value in wanted.items():
         builder = builder.config(key, value)
     try:
@@ -118,7 +118,7 @@ def _require_java() -> None:
         )
 
 
-def _driver_memory_mb() -> int:
+def driver_memory_mb() -> int:
     """A quarter of the machine: in local mode the driver does all the work."""
     total_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MB
     return min(max(total_mb // 4, _LEAST_MEMORY_MB), _MOST_MEMORY_MB)

@@ -22,6 +22,7 @@ from topologies.underlay import Underlay
 # Processor time, on the machines that we have: of the delay line and of the capture for a packet
 # on a link, and of an agent for a message, which somebody sends and somebody takes in. (A packet
 # takes the line 5 us on a small network. Nothing of the largest is in the processor's caches.)
+# What netem takes was not measured; it is counted as if it were as much as the delay line does.
 _LINE_US, _CAPTURE_US, _MESSAGE_US = 15.0, 3.0, 130.0
 _MOST_BUSY = 0.9
 _RARE = 0.01  # of all packets: that many may be late
@@ -29,6 +30,8 @@ _SCALES = (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
 # What a network takes to build and remove, and what a packet takes to be analysed.
 _BUILD_S_PER_NODE, _ANALYSIS_S, _ANALYSIS_US = 0.05, 20.0, 20.0
 _AGENT_MB, _PROCESS_MB = 1.5, 30.0
+# Of Spark: what it takes by itself, and what Java lets pile up for each packet, as far as it may.
+_SPARK_MB, _SPARK_MB_PER_PACKET = 1_000.0, 0.001
 _LONGEST_REHEARSAL_S, _STEP_US, _PROGRESS_S = 300.0, 10_000, 5.0
 
 
@@ -39,15 +42,23 @@ class Load:
     crossings: int
     messages: int
 
-    @property
-    def line_us(self) -> float:
-        """What the delay line does for it, on one core."""
-        return self.crossings * _LINE_US
 
-    @property
-    def machine_us(self) -> float:
-        """What all processes do for it."""
-        return self.line_us + self.crossings * _CAPTURE_US + self.messages * _MESSAGE_US
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Who works for a run: some cores, on one of them the delay line if links need it."""
+
+    cores: int
+    has_line: bool = True
+    has_capture: bool = True
+
+    def line_busy(self, load: Load) -> float | None:
+        """The share of one core that the delay line takes for a second of this load."""
+        return load.crossings * _LINE_US / 1e6 if self.has_line else None
+
+    def busy(self, load: Load) -> float:
+        """The share of all cores that everything takes for it."""
+        packet_us = _LINE_US + (_CAPTURE_US if self.has_capture else 0)
+        return (load.crossings * packet_us + load.messages * _MESSAGE_US) / 1e6 / self.cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,55 +68,81 @@ class Rehearsal:
     loads: list[Load]
     packets: int
     seconds: float
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """How long a run will take, how much memory, and how busy its busiest second is."""
+    """How long a run will take, how much memory, and how busy its busiest second is.
+
+    There may be no delay line, and no time scale that is enough.
+    """
 
     time_scale: float
     packets: int
     seconds: float
     memory_gb: float
-    line_busy: float  # of one core
+    line_busy: float | None  # of one core
     machine_busy: float  # of all cores
-    enough_time_scale: float
+    enough_time_scale: float | None
+    rehearsed_s: float | None  # if it was only a part
 
     @property
     def is_fine(self) -> bool:
         """Whether the machine can keep up."""
-        return self.time_scale >= self.enough_time_scale
+        return max(self.line_busy or 0, self.machine_busy) <= _MOST_BUSY
 
     def __str__(self) -> str:
-        takes = (
+        text = (
             f"this will take {_describe_time(self.seconds)} and {self.memory_gb:.1f} GB for "
-            f"{self.packets:,} packets on links; in the busiest second the delay line"
+            f"{self.packets:,} packets on links; in the busiest second {self._describe_busy()}"
         )
-        busy = f"{self.line_busy:.0%} and the machine {self.machine_busy:.0%} busy"
-        if self.is_fine:
-            return f"{takes} will be {busy}"
-        return (
-            f"{takes} would be {busy}, expected at most {_MOST_BUSY:.0%}: the figures will not "
-            f"be trusted; --set time_scale={self.enough_time_scale:g} stretches time enough"
-        )
+        if not self.is_fine:
+            text += self._advise()
+        if self.rehearsed_s is not None:
+            text += f"; rehearsed only the first {self.rehearsed_s:g} s"
+        return text
+
+    def _describe_busy(self) -> str:
+        be = "will be" if self.is_fine else "would be"
+        machine = f"{self.machine_busy:.0%} busy"
+        if self.line_busy is None:
+            return f"the machine {be} {machine}"
+        return f"the delay line {be} {self.line_busy:.0%} and the machine {machine}"
+
+    def _advise(self) -> str:
+        doubt = f", expected at most {_MOST_BUSY:.0%}: the figures will not be trusted; "
+        if self.enough_time_scale is None:
+            return (
+                f"{doubt}no time_scale up to {_SCALES[-1]} stretches time enough: use a smaller "
+                "network or fewer events"
+            )
+        return f"{doubt}--set time_scale={self.enough_time_scale:g} stretches time enough"
 
 
 def foresee(
-    experiment: Experiment, underlay: Underlay, castings: list[Casting], say: Callable[[str], None]
+    experiment: Experiment,
+    underlay: Underlay,
+    castings: list[Casting],
+    has_line: bool,
+    say: Callable[[str], None],
 ) -> Forecast:
     """Rehearse an experiment, and say what it will ask of the machine."""
     rehearsal = rehearse(experiment, underlay, castings, say)
-    busiest = find_busiest(rehearsal.loads)
-    cores = os.cpu_count() or 1
+    machine = Machine(os.cpu_count() or 1, has_line, experiment.capture != "none")
+    busiest, scale = find_busiest(rehearsal.loads, machine), experiment.time_scale
+    line_busy = machine.line_busy(busiest)
     packets = round(rehearsal.packets * experiment.duration_s / rehearsal.seconds)
+    captured = packets if machine.has_capture else 0
     return Forecast(
-        experiment.time_scale,
+        scale,
         packets,
-        _needed_s(experiment, underlay, packets),
-        _needed_mb(experiment, underlay) / 1000,
-        busiest.line_us / experiment.time_scale / 1e6,
-        busiest.machine_us / experiment.time_scale / 1e6 / cores,
-        choose_time_scale(busiest, cores),
+        _needed_s(experiment, underlay, captured),
+        max(_needed_mb(experiment, underlay), _analysis_mb(captured)) / 1000,
+        None if line_busy is None else line_busy / scale,
+        machine.busy(busiest) / scale,
+        choose_time_scale(busiest, machine),
+        None if rehearsal.is_whole else rehearsal.seconds,
     )
 
 
@@ -119,10 +156,10 @@ def rehearse(
     """
     crossings, messages = CrossingCount(), Counter[int]()
     end_us = int(experiment.duration_s * 1e6)
-    start_s = spoken_s = time.monotonic()
     longest_s = min(_LONGEST_REHEARSAL_S, experiment.duration_s * experiment.time_scale)
     with Simulator(underlay, seed=experiment.seed, notes=crossings) as simulator:
         populate(simulator, experiment, castings)
+        start_s = spoken_s = time.monotonic()
         while simulator.now_us < end_us and time.monotonic() - start_s < longest_s:
             second, before = simulator.now_us // 1_000_000, simulator.messages
             simulator.run(min(end_us, simulator.now_us + _STEP_US))
@@ -136,36 +173,34 @@ def rehearse(
     if rest_us:
         part = 1_000_000 / rest_us
         loads.append(Load(int(counted[whole] * part), int(messages[whole] * part)))
-    return Rehearsal(loads, sum(counted), simulator.now_us / 1e6)
+    is_whole = simulator.now_us == end_us
+    return Rehearsal(loads, sum(counted), simulator.now_us / 1e6, is_whole)
 
 
-def find_busiest(loads: Sequence[Load]) -> Load:
+def find_busiest(loads: Sequence[Load], machine: Machine) -> Load:
     """The busiest second, or the next ones if so few packets fall into it that it may fail."""
     left = _RARE * sum(load.crossings for load in loads)
-    for load in sorted(loads, key=lambda load: load.machine_us, reverse=True):
+    for load in sorted(loads, key=machine.busy, reverse=True):
         left -= load.crossings
         if left < 0:
             return load
     return Load(0, 0)
 
 
-def choose_time_scale(busiest: Load, cores: int) -> float:
-    """The least of some factors by which time must be stretched."""
-    for scale in _SCALES:
-        available_us = _MOST_BUSY * scale * 1e6
-        if busiest.line_us <= available_us and busiest.machine_us <= cores * available_us:
-            return scale
-    return _SCALES[-1]
+def choose_time_scale(busiest: Load, machine: Machine) -> float | None:
+    """The least of some factors by which time must be stretched; None if that is not enough."""
+    busy = max(machine.line_busy(busiest) or 0, machine.busy(busiest))
+    return next((scale for scale in _SCALES if busy <= _MOST_BUSY * scale), None)
 
 
 def _describe_time(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} s"
 
 
-def _needed_s(experiment: Experiment, underlay: Underlay, packets: int) -> float:
+def _needed_s(experiment: Experiment, underlay: Underlay, captured: int) -> float:
     nodes = len(underlay.routers) + len(underlay.hosts)
     run_s = experiment.duration_s * experiment.time_scale
-    return nodes * _BUILD_S_PER_NODE + run_s + _ANALYSIS_S + packets * _ANALYSIS_US / 1e6
+    return nodes * _BUILD_S_PER_NODE + run_s + _ANALYSIS_S + captured * _ANALYSIS_US / 1e6
 
 
 def _needed_mb(experiment: Experiment, underlay: Underlay) -> float:
@@ -173,3 +208,10 @@ def _needed_mb(experiment: Experiment, underlay: Underlay) -> float:
     processes = -(-hosts // experiment.agents_per_process)
     network_mb = needed_mb(len(underlay.routers), hosts, len(underlay.links))
     return network_mb + hosts * _AGENT_MB + processes * _PROCESS_MB
+
+
+def _analysis_mb(captured: int) -> float:
+    """What the analysis takes, when nothing is left of the network."""
+    from analysis.spark import driver_memory_mb  # only emulated runs need wait for that import
+
+    return _SPARK_MB + min(captured * _SPARK_MB_PER_PACKET, driver_memory_mb())

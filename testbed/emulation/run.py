@@ -11,6 +11,7 @@ from testbed.casting import Casting
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.capture import Capture
 from testbed.emulation.forecast import foresee
+from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
 from testbed.experiment import Experiment, Fault
 from topologies.underlay import Channel, Link, Underlay
@@ -31,9 +32,10 @@ def emulate(
     """Run an experiment on a network of namespaces; returns figures for the verdict."""
     scale = experiment.time_scale
     stretched = _stretch(underlay, scale)
-    forecast = foresee(experiment, underlay, castings, say)
+    wanted = None if experiment.links == "best" else experiment.links
+    links = choose_links(wanted, experiment.seed).kind
+    forecast = foresee(experiment, underlay, castings, links == DelayLineLinks.kind, say)
     say(str(forecast))
-    links = None if experiment.links == "best" else experiment.links
     say(f"building {len(underlay.routers)} routers and {len(underlay.hosts)} hosts")
     with (
         EmulatedNetwork(stretched, links=links, seed=experiment.seed, time_scale=scale) as network,
