@@ -21,7 +21,8 @@ class Verdict(NamedTuple):
 def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
     """Put into `verdict.json` what metrics say against a run; None if it has no verdict.
 
-    The reasons that the run itself gave stay, those of an earlier analysis do not.
+    The reasons that the run itself gave stay, those of an earlier analysis do not. It is written
+    whole or not at all: sweeps read it after whatever has befallen an analysis.
     """
     document = read_object(run / "verdict.json")
     if "verdict" not in document:
@@ -29,13 +30,18 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
     broken = _find_broken_checks(metrics)
     added = [*broken, *_find_late_deliveries(metrics)]
     earlier, reasons = document.get(_BY_ANALYSIS, []), document.get("reasons", [])
-    if not added and not earlier:
-        return Verdict(document["verdict"], tuple(reasons))
     own = [reason for reason in reasons if reason not in (*earlier, *added)]
     word = "invalid" if broken else "degraded" if own or added else "valid"
     judged = {"verdict": word, "reasons": [*own, *added], _BY_ANALYSIS: added}
-    write_json(run / "verdict.json", document | judged)
+    draft = run / ".verdict.json.new"
+    write_json(draft, document | judged)
+    draft.replace(run / "verdict.json")
     return Verdict(word, (*own, *added))
+
+
+def is_judged(run: Path) -> bool:
+    """Whether metrics have had their say in the verdict on a run."""
+    return _BY_ANALYSIS in read_object(run / "verdict.json")
 
 
 def _find_broken_checks(metrics: Mapping[str, Any]) -> list[str]:
@@ -50,7 +56,8 @@ def _find_broken_checks(metrics: Mapping[str, Any]) -> list[str]:
 def _find_late_deliveries(metrics: Mapping[str, Any]) -> list[str]:
     """Whether half of the deliveries took much longer than the links on their way do.
 
-    After faults they do, until all is repaired.
+    After faults they do, until all is repaired. As metrics are of the whole run, this says nothing
+    about one with faults (or churn), not even about its deliveries before the first of them.
     """
     measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
     if not measured or not intended or metrics.get("recovery"):
