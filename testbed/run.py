@@ -53,13 +53,19 @@ def run_experiment(
     return outcome
 
 
-def run_at(final: Path, experiment: Experiment, text: str, origin: Origin) -> Outcome:
+def run_at(
+    final: Path,
+    experiment: Experiment,
+    text: str,
+    origin: Origin,
+    say: Callable[[str], None] = lambda _line: None,
+) -> Outcome:
     """Run an experiment of a sweep; its directory has the given name, or there is none."""
 
     def create() -> RunDirectory:
         return RunDirectory.create_for(final, origin)
 
-    return _run_in(create, experiment, text, lambda _line: None, is_kept_if_dead=False)
+    return _run_in(create, experiment, text, say, is_of_sweep=True)
 
 
 def _run_in(
@@ -68,7 +74,7 @@ def _run_in(
     text: str,
     say: Callable[[str], None],
     underlay: Underlay | None = None,
-    is_kept_if_dead: bool = True,
+    is_of_sweep: bool = False,
 ) -> Outcome:
     start = time.perf_counter()
     underlay = underlay or make_underlay(experiment)
@@ -76,7 +82,8 @@ def _run_in(
     castings = cast(experiment, underlay)
     played = replace(experiment, faults=(*faults, *plan_churn(experiment, underlay)))
     directory = create()
-    say(f"{RECORDING}{directory.path}")
+    if not is_of_sweep:  # which has a directory for all of its runs
+        say(f"{RECORDING}{directory.path}")
     directory.played_faults = played.faults
     directory.phases["stage"] = round(time.perf_counter() - start, 3)
     try:
@@ -91,11 +98,11 @@ def _run_in(
         document = {"verdict": verdict, "reasons": reasons, "figures": figures}
         path = directory.finish(experiment, document)
     except BaseException:
-        if is_kept_if_dead:
+        if is_of_sweep:
+            directory.drop()
+        else:
             say(f"not complete: what there is of it is in {directory.path}")
             say(f"tdo analyze {directory.path} reads that; or remove it")
-        else:
-            directory.drop()
         raise
     finally:
         hand_over([directory.path])

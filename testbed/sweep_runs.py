@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from testbed.errors import UsageError
 from testbed.experiment import Experiment, experiment_from_dict
@@ -28,9 +27,11 @@ from testbed.sweep_directory import (
     read_metrics,
     read_row,
 )
+from testbed.verdict import is_judged
 from topologies.errors import TopologyError
 
-Measure = Callable[[Path], Mapping[str, Any]]
+Measure = Callable[[Path], object]  # which adds to the metrics of a run
+Say = Callable[[str], None]
 # Takes tasks and yields each with its row, in any order; closed early, it cancels the rest.
 Carrier = Callable[[Sequence[str]], Generator[tuple[str, str]]]
 
@@ -91,7 +92,7 @@ def _find_done(sweep: Sweep, directory: SweepDirectory, is_measured: bool) -> di
     rows = {}
     for swept in sweep.experiments:
         run = directory.run_of(swept)
-        if run.exists() and (read_metrics(run) is not None or not is_measured):
+        if run.exists() and (not is_measured or _has_metrics(run, swept.experiment)):
             rows[run.name] = read_row(run, swept.values, swept.experiment.seed)
     return rows
 
@@ -137,7 +138,7 @@ def write_task(swept: SweptExperiment, directory: SweepDirectory, origin: Origin
     )
 
 
-def perform_task(task: str, measure: Measure | None) -> str:
+def perform_task(task: str, measure: Measure | None, say: Say = lambda _line: None) -> str:
     """Do a run unless it is done, measure it unless it is measured, and return its row.
 
     A run that cannot succeed has a row that says so. Any other failure is noted in the folder
@@ -149,7 +150,7 @@ def perform_task(task: str, measure: Measure | None) -> str:
     experiment = experiment_from_dict(given["experiment"], run)
     origin = Origin(tuple(given["command"]), given["commit"])
     try:
-        _complete(folder / "runs" / run, experiment, origin, measure)
+        _complete(folder / "runs" / run, experiment, origin, measure, say)
     except (UsageError, TopologyError) as error:  # the next attempt would find the same
         _note_failure(folder, run)
         return json.dumps(failed_row(values, experiment.seed, str(error)))
@@ -160,12 +161,14 @@ def perform_task(task: str, measure: Measure | None) -> str:
     return json.dumps(read_row(folder / "runs" / run, values, experiment.seed))
 
 
-def perform_here(tasks: Sequence[str], measure: Measure | None) -> Generator[tuple[str, str]]:
+def perform_here(
+    tasks: Sequence[str], measure: Measure | None, say: Say = lambda _line: None
+) -> Generator[tuple[str, str]]:
     """Do runs one after another in this process; yields each task with its row."""
     for task in tasks:
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                yield task, perform_task(task, measure)
+                yield task, perform_task(task, measure, say)
                 break
             except Exception as error:
                 if attempt == ATTEMPTS:
@@ -183,13 +186,22 @@ def give_up(task: str, error: Exception) -> str:
     return json.dumps(failed_row(given["values"], given["experiment"]["seed"], lines[-1]))
 
 
-def _complete(run: Path, experiment: Experiment, origin: Origin, measure: Measure | None) -> None:
+def _complete(
+    run: Path, experiment: Experiment, origin: Origin, measure: Measure | None, say: Say
+) -> None:
+    say(f"{run.name}:")
     if not run.exists():
         text = (run.parents[1] / "experiment.toml").read_text()
-        run_at(run, experiment, text, origin)
-    if measure is not None and read_metrics(run) is None:
+        run_at(run, experiment, text, origin, lambda line: say(f"  {line}"))
+    if measure is not None and not _has_metrics(run, experiment):
+        say("  analysing")
         measure(run)
         hand_over([run / "analysis"])
+
+
+def _has_metrics(run: Path, experiment: Experiment) -> bool:
+    """Whether a run is measured and, if it is an emulated one, judged with that in view."""
+    return read_metrics(run) is not None and (experiment.backend == "simulation" or is_judged(run))
 
 
 def _note_failure(folder: Path, run: str) -> None:

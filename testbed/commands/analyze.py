@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 Metrics = Mapping[str, Any]
 
 _NOT_VALID = 3
+_TDO = (sys.executable, "-c", "import sys; from testbed.cli import main; sys.exit(main())")
 _SHOWN = {
     "packets.total": "packets on all links",
     "messages.copies": "messages sent",
@@ -118,6 +121,22 @@ def analyze_fresh(run: Path) -> tuple[Metrics, Verdict | None]:
         return _analyze(spark, run, again=False)
 
 
+def analyze_apart(run: Path) -> None:
+    """Analyse and judge a run of a sweep in another process, so that Spark is gone with it."""
+    from analysis.errors import AnalysisError
+
+    done = subprocess.run(
+        [*_TDO, "analyze", str(run)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (0, _NOT_VALID):
+        words = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
+        raise AnalysisError(f"{run}: expected an analysis, found: {words.removeprefix('tdo: ')}")
+
+
 def message_kinds() -> dict[int, str]:
     """The names of all kinds of messages, by the number in the header."""
     import agents.agent  # noqa: F401  (whose messages every agent has)
@@ -155,7 +174,7 @@ def _analyze(spark: "SparkSession", run: Path, again: bool) -> tuple[Metrics, Ve
     start = time.perf_counter()
     metrics = analyze_run(spark, run, message_kinds(), again, _say)
     verdict = judge_metrics(run, metrics)
-    hand_over([run / "analysis"])
+    hand_over([run / "analysis", run / "verdict.json"])
     _print_summary(metrics, time.perf_counter() - start)
     return metrics, verdict
 

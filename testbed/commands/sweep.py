@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
+from testbed.commands.analyze import analyze_apart
 from testbed.commands.privileges import require_root
 from testbed.errors import ExperimentError
 from testbed.run import hand_over
@@ -56,10 +57,14 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
 
 
 def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[str, Carrier]:
-    """Who does the runs of each backend."""
+    """Who does the runs of each backend; `measure` is for simulated ones.
+
+    The verdict on an emulated one, as after `tdo run`, takes an analysis of its packets.
+    """
+    analyze = None if measure is None else analyze_apart
     return {
         "simulation": functools.partial(carry_on_spark, options.master, options.jobs, measure),
-        "emulation": lambda tasks: perform_here(tasks, measure),
+        "emulation": lambda tasks: perform_here(tasks, analyze, _say),
     }
 
 

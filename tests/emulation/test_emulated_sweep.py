@@ -1,9 +1,14 @@
-"""A sweep of emulated runs: one after another, without Spark, and not twice."""
+"""A sweep of emulated runs: one after another, each analysed and judged, and not twice."""
 
 import csv
+import io
 import json
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from testbed.cli import main
@@ -21,18 +26,75 @@ greetings = 1
 """
 
 
-def test_emulated_runs_are_swept_and_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "few.toml").write_text(SWEEP)
-    command = ["run", str(tmp_path / "few.toml"), "--out", str(tmp_path), "--json"]
-    assert main(command) in (0, 3)  # a busy machine may be late
-    first = json.loads(capsys.readouterr().out.splitlines()[-1])
-    with Path(first["path"], "runs.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["seed"], float(row["discovered_links"]) > 0) for row in rows] == [
-        ("1", True),
-        ("2", True),
+class Swept(NamedTuple):
+    """A sweep that was done, and what the command said."""
+
+    path: Path
+    lines: list[str]
+
+    def rows(self) -> list[dict[str, str]]:
+        with (self.path / "runs.csv").open() as file:
+            return list(csv.DictReader(file))
+
+    def run(self, number: int) -> Path:
+        return self.path / self.rows()[number]["path"]
+
+
+def sweep(folder: Path) -> Swept:
+    (folder / "few.toml").write_text(SWEEP)
+    with redirect_stdout(io.StringIO()) as said:
+        status = main(["run", str(folder / "few.toml"), "--out", str(folder), "--json"])
+    assert status in (0, 3)  # a busy machine may be late
+    lines = said.getvalue().splitlines()
+    return Swept(Path(json.loads(lines[-1])["path"]), lines)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    return sweep(tmp_path_factory.mktemp("results"))
+
+
+def test_every_run_says_what_it_will_take_before_it_is_built(swept: Swept) -> None:
+    told = [line.split()[0] for line in swept.lines if line.startswith("    ")]
+    assert told == ["this", "building", "starting", "analysing"] * 2
+    assert sum("this will take" in line for line in swept.lines) == 2
+
+
+def test_packets_are_measured_beside_records(swept: Swept) -> None:
+    for row, seed in zip(swept.rows(), ("1", "2"), strict=True):
+        assert (row["seed"], row["checks.copies_sent.ok"]) == (seed, "True")
+        assert float(row["discovered_links"]) > 0 < int(row["packets.total"])
+
+
+def test_an_emulated_run_can_be_repeated_from_its_directory(swept: Swept, tmp_path: Path) -> None:
+    first = swept.run(1)
+    assert main(["rerun", str(first), "--no-report", "--out", str(tmp_path)]) in (0, 3)
+    again = tmp_path / "few" / "latest"
+    assert (again / "underlay.json").read_bytes() == (first / "underlay.json").read_bytes()
+    experiments = [
+        json.loads((run / "run.json").read_text())["experiment"] for run in (first, again)
     ]
-    main(command)
-    assert "2 runs, 2 of them done before, 0 to do" in capsys.readouterr().out
+    assert experiments[0] == experiments[1]
+
+
+def test_what_was_not_judged_yet_is_all_that_is_done_again(swept: Swept) -> None:
+    run = swept.run(0)
+    pretend_to_have_sent_more(run)
+    verdict = json.loads((run / "verdict.json").read_text())
+    del verdict["reasons_by_analysis"]
+    (run / "verdict.json").write_text(json.dumps(verdict))
+    again = sweep(swept.path.parents[1])
+    assert "  2 runs, 1 of them done before, 1 to do" in again.lines
+    assert [line for line in again.lines if line.startswith("    ")] == ["    analysing"]
+    assert again.rows()[0]["verdict"] == "invalid"
+
+
+def pretend_to_have_sent_more(run: Path) -> None:
+    path = run / "agents" / "records.parquet"
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    for row in rows:
+        if row["what"] == "agent_ended":
+            counted = json.loads(row["values"])
+            row["values"] = json.dumps(counted | {"sent": counted["sent"] + 1})
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)

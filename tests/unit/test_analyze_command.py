@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from analysis.errors import AnalysisError
 from testbed.cli import main
+from testbed.commands.analyze import analyze_apart
 from tests.capture_files import PLAIN, pcap
 
 
@@ -61,3 +63,8 @@ def test_tables_of_other_captures_are_not_removed(
     (line,) = capsys.readouterr().err.splitlines()
     assert "expected tables of these captures or nothing, found those of b.pcap" in line
     assert packets_in(out) == 3
+
+
+def test_an_analysis_in_another_process_says_why_it_failed(tmp_path: Path) -> None:
+    with pytest.raises(AnalysisError, match=r"found: .*expected a run directory or captures"):
+        analyze_apart(tmp_path / "none")
