@@ -20,9 +20,9 @@ from analysis.captures.parquet import ERRORS, PACKETS, write_packets
 from analysis.errors import AnalysisError
 from analysis.event_tables import SETTLE_US
 from analysis.metrics_file import merge_metrics
-from analysis.overlay_metrics import measure_run
 from analysis.overlay_tables import route_links
 from analysis.recovery import is_failure, moments, recovery, recovery_document, why_unknown
+from analysis.routing_metrics import measure_run
 from analysis.run_files import RunFiles, open_run
 from analysis.spark import little_work
 from analysis.tables import (
@@ -58,9 +58,10 @@ def analyze_run(
         tables = build_tables(spark, run, again, say)
         say("metrics and checks")
         found, notes = measure_tables(spark, run, tables)
-    overlay = _measure_overlay(path, notes)
-    if found["rdp"] is None and overlay.get("overlay_rdp"):
-        found["rdp"] = overlay["overlay_rdp"]
+    by_records = _measure_records(path, notes)
+    found["events"] = by_records.get("events", {}) | found["events"]
+    if found["rdp"] is None and by_records.get("overlay_rdp"):
+        found["rdp"] = by_records["overlay_rdp"]
         notes["rdp"] = "of the discovery overlay, over all pairs of peers: " + notes["rdp"]
     merge_metrics(path, _SUBJECT, found, notes)
     document: Metrics = json.loads((path / "analysis" / "metrics.json").read_text())
@@ -347,7 +348,8 @@ def _reasons(found: Metrics, known: Mapping[str, str]) -> dict[str, str]:
     return dict.fromkeys(empty, reason)
 
 
-def _measure_overlay(path: Path, notes: dict[str, str]) -> Metrics:
+def _measure_records(path: Path, notes: dict[str, str]) -> Metrics:
+    """What is measured without Spark, which `metrics.json` then has as well."""
     try:
         return measure_run(path)
     except AnalysisError as error:

@@ -22,6 +22,7 @@ from analysis.tables import Tables, build_tables
 from testbed.cli import main
 from testbed.commands import analyze
 from testbed.delivery import account
+from testbed.sweep_directory import read_row
 from tests.content_runs import KINDS, comparable, run_small
 from tests.literal_frames import rows_of
 from tests.overlay_runs import Recorder
@@ -207,7 +208,9 @@ def test_no_figure_depends_on_the_number_of_partitions(
         found, _ = measure_tables(spark, files, Tables(tables.folder, spread, tables.notes))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", str(before))
-    assert comparable(found) == comparable({name: metrics[name] for name in found})
+    by_spark = {name: metrics["events"][name] for name in found["events"]}  # beside records
+    expected = {name: metrics[name] for name in found} | {"events": by_spark}
+    assert comparable(found) == comparable(expected)
 
 
 def test_tables_are_made_once_and_anew_when_asked_or_out_of_date(
@@ -298,6 +301,17 @@ def test_a_run_that_died_is_read_as_far_as_it_went(
     assert "packet log was never completed" in found["notes"]["link_stress"]
     assert found["events"]["published"] == 10 and found["packets"] is None
     assert 0 < found["events"]["delivered"] < metrics["events"]["delivered"]
+
+
+def test_an_analysis_adds_to_what_sweeps_measure(
+    run: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("metrics.json"))
+    measure_run(copy)
+    analyze_run(spark, copy, KINDS)
+    row = read_row(copy, {}, 3)
+    assert row["events.crossings"] > row["events.own"] > 0
+    assert row["last_tree.events.crossings"] > 0 < row["link_stress.total"]
 
 
 def test_what_sweeps_measure_without_spark_is_the_same(
