@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 FAILED = "failed"  # instead of a verdict
 _LONGEST_NAME = 90
-_LEFT_OUT = ("notes", "histogram")  # of metrics: what is not a figure, or too many
+_LEFT_OUT = ("notes", "histogram", "distribution")  # of metrics: what is not a figure, or too many
 
 
 @dataclass(frozen=True, slots=True)
