@@ -250,7 +250,8 @@ def _draw_line(
         yerr=[below, above],
         label=", ".join(_text(value) for value in line if value is not None),
         color=_COLOURS[number % len(_COLOURS)],
-        marker=_MARKERS[number % len(_MARKERS)],
+        # Where colours begin again, markers do so one later: no two lines look the same.
+        marker=_MARKERS[(number + number // len(_COLOURS)) % len(_MARKERS)],
         linestyle=_DASHES[number % len(_DASHES)] if are_numbers else "none",
         linewidth=1.4,
         markersize=5,

@@ -28,6 +28,7 @@ def test_claims_are_reproduced_by_emulation(
     for row in rows:  # what the claim is about, beside what packets say
         assert int(row["events.crossings"]) > 0 < int(row["link_stress.total"])
         assert row["checks.copies_sent.ok"] == "True"
-    page = (tmp_path / "reproduce" / "small-emulation" / "T12.html").read_text()
+    (written,) = (tmp_path / "reproduce" / "small-emulation").glob("T12-seed-1-*.html")
+    page = written.read_text()
     assert "beside emulated runs of this testbed" in page
     assert "tdo reproduce T12 --scale small --backend emulation --set seed=1" in page

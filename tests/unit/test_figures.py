@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import Figure, FigureError, draw_figure, gather_points, mean_interval
+from analysis.figures import Figure, FigureError, _draw, draw_figure, gather_points, mean_interval
 
 KEYS = ("hosts", "kind")
 
@@ -69,6 +69,14 @@ def test_names_on_the_x_axis_are_drawn_too(tmp_path: Path) -> None:
     rows = [row | {"variant": f"of {row['hosts']}"} for row in ROWS]
     _, notes = draw_figure(Figure("f", "kind", "rdp.mean", ("variant",)), rows, KEYS, tmp_path)
     assert notes == ["2 of 11 runs have no rdp.mean"]
+
+
+def test_no_two_of_many_lines_look_the_same() -> None:
+    figure = Figure("f", "hosts", "rdp.mean", ("kind",))
+    rows = rows_of({(hosts, f"k{kind}"): [1.0] for kind in range(10) for hosts in (10, 20)})
+    (axes,) = _draw(figure, gather_points(figure, rows, KEYS)).axes
+    looks = {(bars[0].get_color(), bars[0].get_marker()) for bars in axes.containers}
+    assert len(looks) == 10
 
 
 def test_what_cannot_be_drawn_says_why(tmp_path: Path) -> None:
