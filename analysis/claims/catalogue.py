@@ -225,6 +225,7 @@ SCALES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "variant": _SMALL_NETWORKS,
         },
         "fig5-targets": {
+            **_ONCE_MORE,
             "topology.hosts": 128,
             "overlay.targets": [5, 10],
             "variant": _SMALL_NETWORKS,

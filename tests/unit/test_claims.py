@@ -437,7 +437,7 @@ def test_every_claim_names_figures_and_runs_that_its_sweeps_have() -> None:
                 assert set(source.figures) <= names, claim.id
                 assert any(source.needs(swept.values) for swept in sweep.experiments)
                 seeds = {swept.experiment.seed for swept in sweep.experiments}
-                assert len(seeds) >= 3
+                assert len(seeds) >= 3 or source in claim.pictures
 
 
 def test_figures_of_different_sweeps_have_different_names() -> None:
@@ -451,9 +451,7 @@ def test_figures_against_targets_have_their_runs_with_ten_in_common(scale: str) 
         {swept.digest: swept.values for swept in sweep_of(name, scale).experiments}
         for name in ("fig5-limits", "fig5-targets")
     )
-    assert {digest for digest, v in targets.items() if v["overlay.targets"] == 10} == {
-        digest for digest, v in limits.items() if v["overlay.degree_limit"] in ("lg1", "none")
-    }
+    assert {digest for digest, v in targets.items() if v["overlay.targets"] == 10} < limits.keys()
 
 
 def test_a_picture_has_ids_of_its_own_in_each_claim_that_it_shows(tmp_path: Path) -> None:
