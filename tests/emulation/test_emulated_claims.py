@@ -14,6 +14,7 @@ SHORT = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_claims_are_reproduced_by_emulation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

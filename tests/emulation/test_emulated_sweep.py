@@ -15,7 +15,7 @@ from testbed.cli import main
 
 SWEEP = """
 name = "few"
-seed = [1, 2]
+seed = [1]
 duration_s = 1
 [topology]
 routers = 4
@@ -36,8 +36,8 @@ class Swept(NamedTuple):
         with (self.path / "runs.csv").open() as file:
             return list(csv.DictReader(file))
 
-    def run(self, number: int) -> Path:
-        return self.path / self.rows()[number]["path"]
+    def run(self) -> Path:
+        return self.path / self.rows()[0]["path"]
 
 
 def sweep(folder: Path) -> Swept:
@@ -54,20 +54,20 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return sweep(tmp_path_factory.mktemp("results"))
 
 
-def test_every_run_says_what_it_will_take_before_it_is_built(swept: Swept) -> None:
+def test_a_run_says_what_it_will_take_before_it_is_built(swept: Swept) -> None:
     told = [line.split()[0] for line in swept.lines if line.startswith("    ")]
-    assert told == ["this", "building", "starting", "analysing"] * 2
-    assert sum("this will take" in line for line in swept.lines) == 2
+    assert told == ["this", "building", "starting", "analysing"]
+    assert sum("this will take" in line for line in swept.lines) == 1
 
 
 def test_packets_are_measured_beside_records(swept: Swept) -> None:
-    for row, seed in zip(swept.rows(), ("1", "2"), strict=True):
-        assert (row["seed"], row["checks.copies_sent.ok"]) == (seed, "True")
-        assert float(row["discovered_links"]) > 0 < int(row["packets.total"])
+    (row,) = swept.rows()
+    assert row["checks.copies_sent.ok"] == "True"
+    assert float(row["discovered_links"]) > 0 < int(row["packets.total"])
 
 
 def test_an_emulated_run_can_be_repeated_from_its_directory(swept: Swept, tmp_path: Path) -> None:
-    first = swept.run(1)
+    first = swept.run()
     assert main(["rerun", str(first), "--no-report", "--out", str(tmp_path)]) in (0, 3)
     again = tmp_path / "few" / "latest"
     assert (again / "underlay.json").read_bytes() == (first / "underlay.json").read_bytes()
@@ -77,14 +77,15 @@ def test_an_emulated_run_can_be_repeated_from_its_directory(swept: Swept, tmp_pa
     assert experiments[0] == experiments[1]
 
 
+@pytest.mark.slow
 def test_what_was_not_judged_yet_is_all_that_is_done_again(swept: Swept) -> None:
-    run = swept.run(0)
+    run = swept.run()
     pretend_to_have_sent_more(run)
     verdict = json.loads((run / "verdict.json").read_text())
     del verdict["reasons_by_analysis"]
     (run / "verdict.json").write_text(json.dumps(verdict))
     again = sweep(swept.path.parents[1])
-    assert "  2 runs, 1 of them done before, 1 to do" in again.lines
+    assert "  1 runs, 0 of them done before, 1 to do" in again.lines
     assert [line for line in again.lines if line.startswith("    ")] == ["    analysing"]
     assert again.rows()[0]["verdict"] == "invalid"
 

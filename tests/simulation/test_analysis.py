@@ -254,7 +254,7 @@ def test_two_hosts_and_one_event(tmp_path: Path, spark: SparkSession) -> None:
     run = run_small(tmp_path, topology=topology, workload=workload, duration_s=15.0)
     found = analyze_run(spark, run, KINDS)
     assert found["events"] == {
-        "published": 1, "received": 1, "in_vain": 0, "delivered": 1, "own": 1,
+        "published": 1, "received": 1, "in_vain": 0, "delivered": 1, "own": 1, "crossings": 3,
     }  # fmt: skip
     assert found["delivery"]["expected"] == found["delivery"]["delivered"] == 2
     assert (found["rdp"]["mean"], found["routing_efficiency"], found["false_positives"]) == (
