@@ -64,14 +64,14 @@ def test_the_busiest_second_is_one_that_many_packets_fall_into() -> None:
     ("busiest", "machine", "scale"),
     [
         (Load(0, 0), Machine(1), 1),
-        (Load(58_000, 0), Machine(4), 1),  # 0.87 s of the delay line's, which has one core
-        (Load(118_000, 0), Machine(4), 2),
-        (Load(118_000, 0), Machine(4, has_line=False), 1),
-        (Load(59_000, 0), Machine(1, has_line=False), 1.5),
-        (Load(59_000, 0), Machine(1, has_line=False, has_capture=False), 1),
+        (Load(53_000, 0), Machine(4), 1),  # 0.8 s of the delay line's, which has one core
+        (Load(106_000, 0), Machine(4), 2),
+        (Load(106_000, 0), Machine(4, has_line=False), 1),
+        (Load(52_000, 0), Machine(1, has_line=False), 1.5),
+        (Load(52_000, 0), Machine(1, has_line=False, has_capture=False), 1),
         (Load(1_000, 20_000), Machine(8), 1),  # 2.6 s of the agents'
-        (Load(1_000, 20_000), Machine(2), 1.5),
-        (Load(1_000, 20_000), Machine(1), 3),
+        (Load(1_000, 20_000), Machine(2), 2),
+        (Load(1_000, 20_000), Machine(1), 4),
         (Load(10**9, 0), Machine(2), None),
     ],
 )
