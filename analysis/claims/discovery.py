@@ -91,7 +91,7 @@ def looser_limits_see_more(evidence: Evidence) -> Finding:
 
 
 def _sees_more(rows: SweepRows, kind: str) -> Part:
-    """That no looser limit discovers less, and none more than the tightest."""
+    """That no looser limit discovers less, and the loosest more than the tightest."""
     topology, comparisons = TOPOLOGIES[kind], []
     for heuristic, name in HEURISTICS.items():
         series = [(limit, _seen(rows, kind, heuristic, limit)) for limit in _limits(rows)]
