@@ -7,7 +7,7 @@ the simulator's queues) is derived from it, so one JSON file repeats a network e
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -138,6 +138,18 @@ class Underlay:
     def router_links(self) -> tuple[Link, ...]:
         """The links between routers, without the last miles."""
         return tuple(link for link in self.links if link.a not in self.last_mile)
+
+    def stretched(self, time_scale: float) -> "Underlay":
+        """The same underlay with all delays longer and all rates lower by a factor."""
+        if time_scale == 1:
+            return self
+
+        def stretch(channel: Channel) -> Channel:
+            rate = None if channel.rate_mbit is None else channel.rate_mbit / time_scale
+            return replace(channel, delay_us=round(channel.delay_us * time_scale), rate_mbit=rate)
+
+        links = (Link(link.a, link.b, stretch(link.ab), stretch(link.ba)) for link in self.links)
+        return replace(self, links=tuple(links))
 
     @property
     def node_names(self) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from testbed.emulation.forecast import foresee
 from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
 from testbed.experiment import Experiment, Fault
-from topologies.underlay import Channel, Link, Underlay
+from topologies.underlay import Underlay
 
 _PROGRESS_S = 5.0
 _MOST_LATE_SHARE = 0.01
@@ -31,7 +31,7 @@ def emulate(
 ) -> dict[str, Any]:
     """Run an experiment on a network of namespaces; returns figures for the verdict."""
     scale = experiment.time_scale
-    stretched = _stretch(underlay, scale)
+    stretched = underlay.stretched(scale)
     wanted = None if experiment.links == "best" else experiment.links
     links = choose_links(wanted, experiment.seed).kind
     forecast = foresee(experiment, underlay, castings, links == DelayLineLinks.kind, say)
@@ -190,16 +190,3 @@ def _inflict(
         case "delay":
             a, b = fault.target.split("-")
             network.set_delay(a, b, int(fault.delay_us * time_scale))
-
-
-def _stretch(underlay: Underlay, time_scale: float) -> Underlay:
-    """The underlay with all delays longer and all rates lower by a factor."""
-    if time_scale == 1:
-        return underlay
-
-    def stretch(channel: Channel) -> Channel:
-        rate = None if channel.rate_mbit is None else channel.rate_mbit / time_scale
-        return replace(channel, delay_us=round(channel.delay_us * time_scale), rate_mbit=rate)
-
-    links = [Link(link.a, link.b, stretch(link.ab), stretch(link.ba)) for link in underlay.links]
-    return replace(underlay, links=tuple(links))

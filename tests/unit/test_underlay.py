@@ -56,6 +56,15 @@ def test_every_address_is_in_its_network_and_of_one_node() -> None:
     assert len(underlay.name_at) == 2_000
 
 
+def test_stretched_time_lengthens_delays_and_lowers_rates() -> None:
+    there, back = Channel(100, rate_mbit=10, loss_percent=1, queue_packets=5), Channel(301)
+    underlay = Underlay((Router("r1"), Router("r2")), (Link("r1", "r2", there, back),))
+    (link,) = underlay.stretched(2.5).links
+    assert link.ab == Channel(250, rate_mbit=4, loss_percent=1, queue_packets=5)
+    assert link.ba == Channel(752)
+    assert underlay.stretched(1) == underlay
+
+
 def test_exhausted_addresses_are_said() -> None:
     with pytest.raises(TopologyError, match="addresses exhausted: .* found 25600 routers"):
         line(25_600)
