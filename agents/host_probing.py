@@ -76,7 +76,7 @@ class HostProbing(Generic[Result]):
         self._begin = begin
         self._send = send
         self._settings = settings or ProbeSettings()
-        self._allowance = Allowance(self._settings.max_outstanding)
+        self._allowance = Allowance(self._settings)
         self._queued: deque[int] = deque()
         self._under_way: dict[int, _UnderWay[Result]] = {}
         self._wanted: set[int] = set()
@@ -105,7 +105,7 @@ class HostProbing(Generic[Result]):
         self._queued.clear()
         self._under_way.clear()
         self._wanted.clear()
-        self._allowance = Allowance(self._settings.max_outstanding)
+        self._allowance = Allowance(self._settings)
 
     def on_reply(
         self,
@@ -150,6 +150,8 @@ class HostProbing(Generic[Result]):
         return finished
 
     def _start(self, now_us: int, target: int) -> None:
+        if not self._under_way:
+            self._allowance = Allowance(self._settings)  # few at first, again
         probing = self._begin(target, self._settings, self._allowance)
         one = _UnderWay(self._next_number, target, probing)
         self._next_number = self._next_number + 1 & 0xFFFFFFFF

@@ -30,7 +30,8 @@ class ProbeSettings:
     attempts: int = 3  # probes without an answer until a hop counts as silent
     ahead: int = 2  # TTLs in flight beyond those tried, until the way to the end is known
     gap_limit: int = 8  # silent hops in a row after which the target counts as unreachable
-    max_outstanding: int = 20
+    first_outstanding: int = 10  # probes in flight when a host begins, and later
+    max_outstanding: int = 30
     flow: int = 0
     confidence: float = 0.95  # of having found all next hops where load is balanced
     first_timeout_us: int = 500_000  # until a first round trip is known
@@ -40,16 +41,30 @@ class ProbeSettings:
 
 
 class Allowance:
-    """How many probes may be outstanding, for all who share it."""
+    """How many probes may be outstanding, for all who share it: few at first, and one more for
+    each that is answered or overdue.
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    Many at once would queue up behind each other, which round trips would show.
+    """
+
+    def __init__(self, settings: ProbeSettings) -> None:
+        self._most = settings.max_outstanding
+        self._limit = min(settings.first_outstanding, self._most)
         self.used = 0
 
     @property
     def has_room(self) -> bool:
         """Whether another probe may be sent."""
         return self.used < self._limit
+
+    def take(self) -> None:
+        """A probe is sent."""
+        self.used += 1
+
+    def give_back(self) -> None:
+        """A probe is waited for no longer."""
+        self.used -= 1
+        self._limit = min(self._limit + 1, self._most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +83,7 @@ class Outstanding:
 
     def __init__(self, settings: ProbeSettings, allowance: Allowance | None) -> None:
         self._settings = settings
-        self._allowance = allowance or Allowance(settings.max_outstanding)
+        self._allowance = allowance or Allowance(settings)
         self._longest_us = 0
         self._next_number = 0
         self._unanswered: dict[int, Probe] = {}
@@ -103,7 +118,7 @@ class Outstanding:
         self._next_number += 1
         self._unanswered[probe.number] = probe
         self._waiting[probe.number] = _Sent(probe, now_us, misses)
-        self._allowance.used += 1
+        self._allowance.take()
         return probe
 
     def take_answer(self, number: int, round_trip_us: int) -> Probe | None:
@@ -124,7 +139,7 @@ class Outstanding:
     def stop_waiting(self, probe: Probe) -> None:
         """Let a probe be answered or not; it takes no room any more."""
         if self._waiting.pop(probe.number, None) is not None:
-            self._allowance.used -= 1
+            self._allowance.give_back()
 
     def _deadline_us(self, sent: _Sent) -> int:
         given = self._settings

@@ -7,9 +7,9 @@ traceroute", IMC 2006).
 
 Unlike traceroute, many TTLs are in flight together. The first probe goes all the way, and the
 answer quotes it as it arrived, with the TTL it had left: so far is the target. Then all TTLs up to
-there are asked at once, and none beyond. Until that is known a small window moves on with the
-furthest hop that answered. So a route takes about two round trips, whatever its length, and a
-probe for each hop.
+there are asked, as many at once as the allowance lets, and none beyond. Until that is known a small
+window moves on with the furthest hop that answered. So a route takes about two round trips,
+whatever its length, and a probe for each hop.
 
 A runtime calls `start`, then `on_reply` for what comes back and `on_time` when
 `next_deadline_us` has come; each returns the probes to send now. `result` is there at the end.

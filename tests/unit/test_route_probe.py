@@ -279,6 +279,7 @@ NODE = st.one_of(st.none(), st.integers(1, 50))
         attempts=st.integers(1, 3),
         ahead=st.integers(1, 6),
         gap_limit=st.integers(1, 6),
+        first_outstanding=st.integers(1, 10),
         max_outstanding=st.integers(1, 10),
     ),
     seed=st.integers(0, 1_000),
@@ -316,7 +317,7 @@ def test_many_targets_share_one_bound_and_all_end() -> None:
     """Twenty targets behind one another, most with silent routers, over one host's allowance."""
     events: list[tuple[int, int, Mark, Reply]] = []
     now_us = outstanding = most = 0
-    settings = ProbeSettings(max_outstanding=6)
+    settings = ProbeSettings(first_outstanding=3, max_outstanding=6)
 
     def send(target: int, mark: Mark, sent: Probe) -> int:
         nodes = [None if n % 3 == 0 else n for n in range(1, target)]
@@ -329,6 +330,7 @@ def test_many_targets_share_one_bound_and_all_end() -> None:
     for target in range(1, 21):
         probing.probe(0, target)
         probing.probe(0, target)
+    assert probing._allowance.used == settings.first_outstanding
     found: list[Route] = []
     while not probing.is_idle:
         outstanding = probing._allowance.used
@@ -348,6 +350,9 @@ def test_many_targets_share_one_bound_and_all_end() -> None:
     assert all(route.is_reached and len(route.hops) == route.target for route in found)
     assert most == settings.max_outstanding
     assert probing._allowance.used == 0
+    for target in range(1, 21):
+        probing.probe(now_us, target)
+    assert probing._allowance.used == settings.first_outstanding  # gently again
 
 
 def test_the_stopping_points_are_those_of_the_paper() -> None:
