@@ -6,6 +6,10 @@ comes, one target after another on each host; one scamper on each host with its 
 in one process and in a process each. The hosts work at the same time. Our agents are there when
 the clock starts, as they are in an experiment; the other tools are commands, and start first.
 Of each tool the fastest round counts: other work on the machine only ever adds to it.
+
+Delays are stretched, and our patience with them, as in an experiment with a `time_scale`: ten hosts
+that probe as fast as they can are more than a slow machine carries in time, and then the links are
+measured and not the tools. How many packets were late is told of each tool.
 """
 
 import json
@@ -26,6 +30,7 @@ from typing import Any
 from agents.route import Route
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober, monotonic_us, run_probers
+from benchmarks.probe_agent import SETTINGS, TIME_SCALE
 from testbed.commands.privileges import require_root
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
@@ -63,10 +68,10 @@ def run() -> dict[str, float]:
     require_root("bench probe")
     _check_tools()
     underlay = attach_hosts(generate_waxman(_ROUTERS, seed=_SEED), _HOSTS, seed=_SEED)
-    with EmulatedNetwork(underlay) as network:
+    with EmulatedNetwork(underlay.stretched(TIME_SCALE), time_scale=TIME_SCALE) as network:
         print(
-            f"{_ROUTERS} routers, {_HOSTS} hosts, {network.link_layer.kind}; from {_SOURCES} hosts "
-            f"to {_TARGETS} others each, {_ROUNDS} rounds"
+            f"{_ROUTERS} routers, {_HOSTS} hosts, {network.link_layer.kind}, time stretched by "
+            f"{TIME_SCALE}; from {_SOURCES} hosts to {_TARGETS} others each, {_ROUNDS} rounds"
         )
         plan = _plan(network)
         true = _true_routes(network, plan)
@@ -113,11 +118,21 @@ def _round(
     """Each tool once: how long it took, and what it found."""
     results = {}
     for name, tool in _TOOLS.items():
+        before = network.counts()
         duration_s, found = tool(network, plan)
+        late = _describe_late(before, network.counts())
         equal = sum(found[pair].hops == hops for pair, hops in true.items())
-        print(f"  {name:20} {duration_s:7.3f} s, {equal} of {len(true)} true", flush=True)
+        print(f"  {name:20} {duration_s:7.3f} s, {equal} of {len(true)} true{late}", flush=True)
         results[name] = (duration_s, found)
     return results
+
+
+def _describe_late(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The share of packets that left a link late in between, where links tell: netem does not."""
+    if "late" not in after:
+        return ""
+    share = (after["late"] - before["late"]) / max(after["forwarded"] - before["forwarded"], 1)
+    return f", {share:.2%} of packets late"
 
 
 def _traceroute(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
@@ -188,7 +203,7 @@ def _ours(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
     probers = []
     for source in plan:
         with network.inside(source):
-            probers.append(Prober(RouteProbe))
+            probers.append(Prober(RouteProbe, SETTINGS))
     start_s = time.perf_counter()
     for prober, targets in zip(probers, plan.values(), strict=True):
         for target in targets:
