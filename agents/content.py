@@ -76,7 +76,8 @@ class Content(Protocol):
         super().__init__(given)
         self._number = given.number
         self._plan = self._make_plan(given)
-        self._trees = ContentTrees(self._us("start_s"), bool(self.settings["merging"]))
+        is_merging = bool(self.settings["merging"])
+        self._trees = ContentTrees(self._us("start_s"), self._plan.boxes, is_merging)
         self._current = NO_TREE
         window_us = self._us("replay_window_s")
         self._buffer = EventBuffer(window_us, _BUFFERED_EVENTS)

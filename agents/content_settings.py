@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from agents.box_index import BoxIndex
 from agents.content_messages import MAX_PAYLOAD_BYTES
 from agents.protocol import Value
 from agents.subscription import ATTRIBUTES
@@ -45,10 +46,13 @@ _AT_MOST = {"match": 1, "churn": 1, "payload_bytes": MAX_PAYLOAD_BYTES, "attribu
 
 
 class Plan(NamedTuple):
-    """A workload, and the numbers of the events that each peer publishes, counted from 0."""
+    """A workload, the numbers of the events that each peer publishes, counted from 0, and the
+    index that the tables of all agents of a process share.
+    """
 
     workload: Workload
     publications: Mapping[int, tuple[int, ...]]
+    boxes: BoxIndex
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -89,4 +93,4 @@ def plan_of(workload: Workload) -> Plan:
     numbers: dict[int, tuple[int, ...]] = {}
     for number, event in enumerate(workload.events):
         numbers[event.publisher] = (*numbers.get(event.publisher, ()), number)
-    return Plan(workload, numbers)
+    return Plan(workload, numbers, BoxIndex())

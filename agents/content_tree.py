@@ -8,6 +8,7 @@ they form a tree again, what a link is told depends on links farther away only, 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from agents.box_index import BoxIndex
 from agents.content_link import ContentLink
 from agents.content_messages import Event, StateWanted, SubscriptionUpdate, point_of
 from agents.cover_table import CoverTable
@@ -22,11 +23,11 @@ class ContentTree:
     `family` is its family (`agents.routing`), for all that is known its own until then.
     """
 
-    def __init__(self, number: int, is_merging: bool = False) -> None:
+    def __init__(self, number: int, boxes: BoxIndex, is_merging: bool = False) -> None:
         self.number = number
         self.family = number
         self.built_us: int | None = None
-        self.table = CoverTable(is_merging)
+        self.table = CoverTable(boxes, is_merging)
         self.links: defaultdict[PeerId, ContentLink] = defaultdict(ContentLink)
 
     def has_link(self, peer: PeerId) -> bool:

@@ -1,5 +1,6 @@
 """All versions of the tree at one peer, and its own subscriptions, which are in all of them."""
 
+from agents.box_index import BoxIndex
 from agents.content_tree import ContentTree
 from agents.cover_table import LOCAL
 from agents.protocol import PeerId
@@ -12,8 +13,9 @@ _MOST_UNKNOWN = 4  # versions that others talk about and routing has not announc
 class ContentTrees:
     """Versions by number; subscriptions made before `start_us` want events from the first on."""
 
-    def __init__(self, start_us: int, is_merging: bool = False) -> None:
+    def __init__(self, start_us: int, boxes: BoxIndex, is_merging: bool = False) -> None:
         self._start_us = start_us
+        self._boxes = boxes
         self._is_merging = is_merging
         self._own: dict[Subscription, int] = {}  # and since when, in microseconds
         self._versions: dict[int, ContentTree] = {}
@@ -69,8 +71,8 @@ class ContentTrees:
         if version is None and number not in self._dropped:
             unknown = sorted(n for n, v in self._versions.items() if v.built_us is None)
             if len(unknown) >= _MOST_UNKNOWN:
-                del self._versions[unknown[0]]
-            version = self._versions[number] = ContentTree(number, self._is_merging)
+                self._forget(unknown[0])
+            version = self._versions[number] = ContentTree(number, self._boxes, self._is_merging)
             for subscription, since_us in self._own.items():
                 version.table.add(LOCAL, subscription.number, self._since_ms(since_us))
         return version
@@ -99,11 +101,16 @@ class ContentTrees:
         )
 
     def _drop(self, number: int) -> None:
-        self._versions.pop(number, None)
+        self._forget(number)
         self._dropped.add(number)
         self._heirs = {version.family: version.number for version in self.announced()}
         for other in [n for n, v in self._versions.items() if n < number and v.built_us is None]:
-            del self._versions[other]
+            self._forget(other)
+
+    def _forget(self, number: int) -> None:
+        version = self._versions.pop(number, None)
+        if version is not None:
+            version.table.close()
 
     def _since_ms(self, since_us: int) -> int:
         """Since when others are to send events; before the first one it makes no difference."""

@@ -13,29 +13,24 @@ So one table serves all links of a peer. If asked to, it also merges boxes whose
 links; one that is not to be told of all parts of a merged box is told of the others. With one
 subscription at each of 1,024 peers on a random tree, links know 15 to 18 % fewer boxes in the end.
 But on the way as many are announced and 75 to 80 % more withdrawn, since merged boxes grow while
-subscriptions come in, and the tables take about 23 s instead of 6 to 8 s. So merging is a setting,
-and off by default.
+subscriptions come in. So merging is a setting, and off by default.
 
-Places are bits: what a link is told is one number, and a difference is one operation.
+Places are bits (`agents.box_index`): what a source holds or a link is told is one number, and a
+difference is one operation. Which place a box has depends on what the process did before, so what
+is told is in the order of the boxes' numbers.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from agents.box_index import BoxIndex, list_places
 from agents.box_merger import Box, BoxMerger
 from agents.protocol import PeerId
-from agents.subscription import Point, Subscription
+from agents.subscription import Point
 
 LOCAL: PeerId = 0  # the source of this peer's own subscriptions
-_Places = tuple[int, ...]
-_FREE = np.uint64(1 << 63)  # neither covers nor matches, nor is covered or matched
 
 
 class Difference(NamedTuple):
@@ -63,12 +58,30 @@ class Told:
 
 
 @dataclass(slots=True)
+class _Source:
+    """What came from one side: places as bits, and since when events are wanted, unless 0."""
+
+    places: int = 0
+    since_ms: dict[int, int] = field(default_factory=dict)
+    timed: int = 0  # the places with such a time
+
+    def earliest_ms(self, places: int) -> int | None:
+        """The earliest time of some places, if any of them are from here."""
+        mine = self.places & places
+        if not mine:
+            return None
+        if mine & ~self.timed:
+            return 0
+        return min(map(self.since_ms.__getitem__, list_places(mine)))
+
+
+@dataclass(slots=True)
 class _Audience:
     """Who is to be told of some places: all of them for everybody, less or more for a few."""
 
-    considered: int = 0
+    considered: int
     everybody: int = 0
-    but: defaultdict[PeerId, int] = field(default_factory=lambda: defaultdict(int))
+    but: dict[PeerId, int] = field(default_factory=dict)
     only: defaultdict[PeerId, int] = field(default_factory=lambda: defaultdict(int))
     merged: list[Box] = field(default_factory=list)  # that stand for any of these places
     stirred: int = 0  # places whose merged boxes are to be told anew
@@ -80,65 +93,67 @@ class _Audience:
 class CoverTable:
     """Subscriptions by number, each with its sources, and since when each source wants events."""
 
-    def __init__(self, is_merging: bool = False) -> None:
-        self._bits: NDArray[np.uint64] = np.full(16, _FREE, dtype=np.uint64)
-        self._place_of: dict[int, int] = {}
-        self._number: list[int] = []
-        self._sources: list[tuple[PeerId, ...]] = []
-        self._above: list[_Places] = []  # that cover this one
-        self._below: list[_Places] = []  # that this one covers
-        self._since_ms: dict[tuple[int, PeerId], int] = {}  # of a place and source, unless 0
-        self._changed: set[int] = set()
-        self._free: list[int] = []
+    def __init__(self, boxes: BoxIndex, is_merging: bool = False) -> None:
+        self._boxes = boxes
+        self._places = 0  # that this table uses
+        self._sources: defaultdict[PeerId, _Source] = defaultdict(_Source)
+        self._times = 0  # how many are not 0
+        self._changed = 0
         self._merger = BoxMerger() if is_merging else None
 
     def __len__(self) -> int:
         """How many different subscriptions are held."""
-        return len(self._place_of)
+        return self._places.bit_count()
+
+    def close(self) -> None:
+        """Give back all places, when the table is not needed any more."""
+        for place in list_places(self._places):
+            self._boxes.give_back(place)
+        self._places = self._times = self._changed = 0
+        self._sources.clear()
 
     def add(self, source: PeerId, number: int, since_ms: int) -> None:
         """Hold a subscription of a source; of one that is held, the time is replaced."""
-        place = self._place_of.get(number)
-        if place is None:
-            place = self._take_place(number)
-        sources = self._sources[place]
-        if source not in sources:
-            self._sources[place] = (*sources, source)
-            self._touch(place)
-        elif since_ms == self._since_ms.get((place, source), 0):
+        place = self._boxes.place_of.get(number)
+        if place is None or not self._places >> place & 1:
+            place = self._boxes.take(number)
+            self._places |= 1 << place
+        holding, bit = self._sources[source], 1 << place
+        if not holding.places & bit:
+            holding.places |= bit
+            self._changed |= bit | self._boxes.below[place] & self._places
+        elif since_ms == holding.since_ms.get(place, 0):
             return
-        if since_ms or self._since_ms:
-            self._set_since(place, source, since_ms)
+        if since_ms or self._times:
+            self._set_since(holding, place, since_ms)
+            self._changed |= bit | self._boxes.above[place] & self._places  # which stand for it
 
     def remove(self, source: PeerId, number: int) -> None:
         """Let go of a subscription of a source, if it is held."""
-        place = self._place_of.get(number)
-        if place is not None and source in self._sources[place]:
-            self._sources[place] = tuple(s for s in self._sources[place] if s != source)
-            self._since_ms.pop((place, source), None)
-            self._touch(place)
+        place = self._boxes.place_of.get(number)
+        holding = self._sources.get(source)
+        if place is not None and holding is not None and holding.places >> place & 1:
+            bit = 1 << place
+            holding.places ^= bit
+            self._set_since(holding, place, 0)
+            self._changed |= bit | self._boxes.below[place] & self._places
+            if not holding.places:
+                del self._sources[source]
 
     def held_of(self, source: PeerId) -> dict[int, int]:
         """The subscriptions of a source, and since when."""
-        return {
-            self._number[place]: self._since_ms.get((place, source), 0)
-            for place, sources in enumerate(self._sources)
-            if source in sources
-        }
+        holding = self._sources.get(source, _Source())
+        return self._by_number({p: holding.since_ms.get(p, 0) for p in list_places(holding.places)})
 
     def matching(self, point: Point, published_us: int) -> set[PeerId]:
         """The sources with a subscription that wants an event."""
-        bits = np.uint64(point.bits)
-        places = ((self._bits & bits) == bits).nonzero()[0].tolist()
-        held, since_ms = self._sources, self._since_ms
-        if not since_ms:
-            return set(chain.from_iterable(map(held.__getitem__, places)))
-        return {
-            source
-            for place in places
-            for source in held[place]
-            if since_ms.get((place, source), 0) * 1_000 <= published_us
-        }
+        matched = self._boxes.matching(point)
+        found = set()
+        for peer, holding in self._sources.items():
+            since_ms = holding.earliest_ms(matched)
+            if since_ms is not None and since_ms * 1_000 <= published_us:
+                found.add(peer)
+        return found
 
     def differences(
         self, links: Iterable[tuple[PeerId, Told]]
@@ -157,23 +172,24 @@ class CoverTable:
         self._settle()
 
     def _everything(self) -> _Audience:
-        audience = self._audience_of(self._place_of.values())
+        audience = self._audience_of(self._places)
         if self._merger is not None:
-            audience.merged = self._merger.merged(self._place_of.values())
+            audience.merged = self._merger.merged(list_places(self._places))
         return audience
 
     def _merge(self, merger: BoxMerger, audience: _Audience) -> None:
         """Merge those for everybody anew; note which merged boxes may concern links, and where."""
-        timed = {place for place, _ in self._since_ms}
-        stirred = 0
-        everybody = [place for place in _listed(audience.everybody) if place not in timed]
-        for place in sorted({*_listed(audience.considered)}.difference(everybody)):
+        stirred, number = 0, self._boxes.number.__getitem__
+        untimed = audience.everybody
+        for holding in self._sources.values():
+            untimed &= ~holding.timed
+        for place in sorted(list_places(audience.considered & ~untimed), key=number):
             if place in merger:
                 stirred |= merger.remove(place)
-        for place in everybody:
+        for place in sorted(list_places(untimed), key=number):
             if place not in merger:
-                stirred |= merger.add(place, self._number[place])
-        audience.merged = merger.merged(_listed(audience.considered | stirred))
+                stirred |= merger.add(place, number(place))
+        audience.merged = merger.merged(list_places(audience.considered | stirred))
         audience.stirred = stirred | _places_of(audience.merged)
 
     def _tell(self, link: PeerId, told: Told, audience: _Audience) -> Difference:
@@ -182,112 +198,90 @@ class CoverTable:
         told.merged = [box for box in boxes if not box.places & audience.stirred]
         told.merged += [box for top in audience.merged for box in top.within(told.places)]
         alone = told.alone
-        withdrawn = _listed(before & ~alone)
+        withdrawn = list_places(before & ~alone)
         for place in withdrawn:
             told.since_ms.pop(place, None)
-        added = {self._number[p]: 0 for p in _listed(alone & ~before)}
-        if self._since_ms or told.since_ms:
-            added = self._with_times(link, told, before, alone & (audience.considered | ~before))
-        gone = dict.fromkeys(self._number[place] for place in withdrawn)
+        added = self._by_number(self._news(link, told, alone & ~before, audience.considered))
+        gone = self._by_number(dict.fromkeys(withdrawn, 0))
         if boxes or told.merged:
             kept = set(boxes).intersection(told.merged)
-            gone |= dict.fromkeys(box.number for box in boxes if box not in kept)
+            gone |= {box.number: 0 for box in boxes if box not in kept}
             added |= {box.number: 0 for box in told.merged if box not in kept}
+            gone, added = dict(sorted(gone.items())), dict(sorted(added.items()))
         # What is withdrawn and added at once has another reason now, and is only added.
         return Difference(added, tuple(number for number in gone if number not in added))
 
-    def _with_times(self, link: PeerId, told: Told, before: int, places: int) -> dict[int, int]:
-        """What is new to a link, or wanted since an earlier time than it was told."""
-        added = {}
-        for place in _listed(places):
-            since_ms = self._since(place, link)
-            if not before >> place & 1 or since_ms < told.since_ms.get(place, 0):
-                added[self._number[place]] = since_ms
-                told.since_ms[place] = since_ms
-        return added
+    def _news(self, link: PeerId, told: Told, new: int, considered: int) -> dict[int, int]:
+        """Places that are new to a link, or wanted since an earlier time than it was told."""
+        if not told.since_ms and not self._times:
+            return dict.fromkeys(list_places(new), 0)
+        others = [holding for peer, holding in self._sources.items() if peer != link]
+        untimed = 0
+        for holding in others:
+            untimed |= holding.places & ~holding.timed
 
-    def _since(self, place: int, link: PeerId) -> int:
-        """Since when any source but this one wants events: of a subscription, or one it covers."""
-        return min(
-            self._since_ms.get((some, source), 0)
-            for some in (place, *self._below[place])
-            for source in self._sources[some]
-            if source != link
-        )
+        def since(place: int) -> int:
+            """Since when any of the others wants events: of a box, or of one that it covers."""
+            stands_for = 1 << place | self._boxes.below[place]
+            if stands_for & untimed:
+                return 0
+            times_ms = (holding.earliest_ms(stands_for) for holding in others)
+            return min(since_ms for since_ms in times_ms if since_ms is not None)
 
-    def _audience_of(self, places: Iterable[int]) -> _Audience:
-        audience = _Audience()
-        for place in places:
-            bit = 1 << place
-            audience.considered |= bit
-            sources = self._sources[place]
-            hiding = {s for above in self._above[place] for s in self._sources[above]}
-            if not hiding and sources:
-                audience.everybody |= bit
-                if len(sources) == 1:
-                    audience.but[sources[0]] |= bit
-            elif len(hiding) == 1 and not hiding.issuperset(sources):
-                audience.only[hiding.pop()] |= bit
+        news = {place: since(place) for place in list_places(new)}
+        for place, told_ms in told.since_ms.items():
+            if considered >> place & 1 and (since_ms := since(place)) < told_ms:
+                news[place] = since_ms
+        told.since_ms = {p: ms for p, ms in (told.since_ms | news).items() if ms}
+        return news
+
+    def _set_since(self, holding: _Source, place: int, since_ms: int) -> None:
+        self._times -= holding.since_ms.pop(place, 0) > 0
+        holding.timed &= ~(1 << place)
+        if since_ms:
+            self._times += 1
+            holding.since_ms[place] = since_ms
+            holding.timed |= 1 << place
+
+    def _by_number(self, by_place: dict[int, int]) -> dict[int, int]:
+        number = self._boxes.number
+        return dict(sorted((number[place], value) for place, value in by_place.items()))
+
+    def _audience_of(self, places: int) -> _Audience:
+        audience, above = _Audience(places), self._boxes.above
+        held = shared = 0  # by any source, and by several
+        for holding in self._sources.values():
+            shared |= held & holding.places
+            held |= holding.places
+        for place in list_places(places & held):
+            coverers = above[place] & held
+            if not coverers:
+                audience.everybody |= 1 << place
+            elif not coverers & shared:
+                self._show_alone(place, coverers, audience)
+        for peer, holding in self._sources.items():
+            audience.but[peer] = audience.everybody & holding.places & ~shared
         return audience
 
-    def _set_since(self, place: int, source: PeerId, since_ms: int) -> None:
-        if since_ms:
-            self._since_ms[place, source] = since_ms
-        else:
-            self._since_ms.pop((place, source), None)
-        self._changed.add(place)
-        self._changed.update(self._above[place])  # which stand for it
-
-    def _touch(self, place: int) -> None:
-        self._changed.add(place)
-        self._changed.update(self._below[place])
-
-    def _take_place(self, number: int) -> int:
-        place = self._free.pop() if self._free else self._new_place()
-        bits = _bits_of(number)
-        common = self._bits & bits
-        above = tuple((common == bits).nonzero()[0].tolist())
-        below = tuple((common == self._bits).nonzero()[0].tolist())
-        self._bits[place] = bits
-        self._number[place], self._place_of[number] = number, place
-        self._above[place], self._below[place] = above, below
-        for other in above:
-            self._below[other] += (place,)
-        for other in below:
-            self._above[other] += (place,)
-        return place
-
-    def _new_place(self) -> int:
-        place = len(self._number)
-        if place == len(self._bits):
-            self._bits = np.concatenate([self._bits, np.full(place, _FREE, dtype=np.uint64)])
-        self._number.append(0)
-        self._sources.append(())
-        self._above.append(())
-        self._below.append(())
-        return place
+    def _show_alone(self, place: int, coverers: int, audience: _Audience) -> None:
+        """Tell the one source of all coverers of a place, if that came from another, too."""
+        hiding = [peer for peer, holding in self._sources.items() if holding.places & coverers]
+        if len(hiding) == 1 and any(
+            holding.places >> place & 1
+            for peer, holding in self._sources.items()
+            if peer != hiding[0]
+        ):
+            audience.only[hiding[0]] |= 1 << place
 
     def _settle(self) -> None:
-        """Free the places that nobody holds, now that all links know."""
-        for place in sorted(self._changed):
-            if not self._sources[place]:
-                self._free_place(place)
-        self._changed.clear()
-
-    def _free_place(self, place: int) -> None:
-        for other in self._above[place]:
-            self._below[other] = tuple(p for p in self._below[other] if p != place)
-        for other in self._below[place]:
-            self._above[other] = tuple(p for p in self._above[other] if p != place)
-        self._above[place] = self._below[place] = ()
-        self._bits[place] = _FREE
-        del self._place_of[self._number[place]]
-        self._free.append(place)
-
-
-@lru_cache(maxsize=1 << 16)
-def _bits_of(number: int) -> np.uint64:
-    return np.uint64(Subscription(number).bits)
+        """Give back the places that nobody holds, now that all links know."""
+        gone = self._places & self._changed
+        for holding in self._sources.values():
+            gone &= ~holding.places
+        for place in list_places(gone):
+            self._boxes.give_back(place)
+        self._places &= ~gone
+        self._changed = 0
 
 
 def _places_of(boxes: Iterable[Box]) -> int:
@@ -296,12 +290,3 @@ def _places_of(boxes: Iterable[Box]) -> int:
     for box in boxes:
         places |= box.places
     return places
-
-
-def _listed(places: int) -> list[int]:
-    """The places whose bits are set."""
-    at, found = -1, []
-    for zeros in bin(places)[:1:-1].split("1")[:-1]:
-        at += len(zeros) + 1
-        found.append(at)
-    return found

@@ -110,12 +110,11 @@ class EventOffers:
         events: Iterable[HeldEvent],
     ) -> None:
         for held in events if peers else ():
-            event = held.event
-            if self._belongs(event, version) and not peers.issubset(held.known):
-                for peer in version.wanting(event) & peers:
-                    if peer not in held.known:
-                        held.known.append(peer)
-                        offers[peer, held.is_here].append(event)
+            event, unaware = held.event, peers.difference(held.known)
+            if unaware and self._belongs(event, version):
+                for peer in version.wanting(event) & unaware:
+                    held.known.append(peer)
+                    offers[peer, held.is_here].append(event)
 
     def fulfil(self, sender: PeerId, wish: Wanted) -> list[Send]:
         """Have sent what is here over the tree that it was offered on; ask on for the rest."""
