@@ -65,7 +65,16 @@ def send(network: EmulatedNetwork, count: int, size: int = 64) -> None:
         if number % 20 == 0:
             time.sleep(0.002)
     sender.close()
-    time.sleep(0.1)  # the last ones are still under way
+    await_quiet(network)
+
+
+def await_quiet(network: EmulatedNetwork) -> None:
+    """Wait until links carry nothing any more: the last packets take their time on a busy machine."""
+    before, deadline = -1, time.monotonic() + 30
+    while carried(network) != before:
+        assert time.monotonic() < deadline
+        before = carried(network)
+        time.sleep(0.2)
 
 
 def carried(network: EmulatedNetwork) -> int:
