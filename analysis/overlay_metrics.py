@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from analysis.found_links import count_true_routes, find_links
 from analysis.metrics_file import merge_metrics
 from analysis.overlay import FoundRoute, Overlay, PeerLink, read_overlay
-from analysis.overlay_paths import OverlayPaths, count_pieces, find_paths
+from analysis.overlay_paths import OverlayPaths, count_pieces, count_tree_crossings, find_paths
 from analysis.unicast import Unicast
 from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
@@ -110,10 +110,11 @@ def _degrees(overlay: Overlay, links: Iterable[PeerLink]) -> Metrics:
 
 def _penalties(unicast: Unicast, overlay: Overlay) -> Metrics:
     """RDP and stress ratios, over the pairs that the overlay connects."""
-    paths = find_paths(unicast, overlay.links)
-    near = find_paths(unicast, overlay.near)
-    short = find_paths(unicast, overlay.links, last_miles=False)
-    short_near = find_paths(unicast, overlay.near, last_miles=False)
+    near = paths = find_paths(unicast, overlay.links)
+    short_near = short = find_paths(unicast, overlay.links, last_miles=False)
+    if overlay.distant:
+        near = find_paths(unicast, overlay.near)
+        short_near = find_paths(unicast, overlay.near, last_miles=False)
     pairs = len(overlay.peers) * (len(overlay.peers) - 1)
     overlay_rdp = delay_penalty(unicast, paths)
     return {
@@ -124,7 +125,7 @@ def _penalties(unicast: Unicast, overlay: Overlay) -> Metrics:
         "rdp_near_without_last_miles": delay_penalty(unicast, short_near),
         "unreachable_pairs": pairs - int(paths.is_reached.sum()),
         "unreachable_pairs_near": pairs - int(near.is_reached.sum()),
-        "stress_ratio": stress_ratio(unicast, paths),
+        "stress_ratio": stress_ratio(unicast, overlay.links, paths),
         "stress_ratio_pairs": stress_ratio_of_pairs(unicast, paths),
     }
 
@@ -143,10 +144,10 @@ def delay_penalty(unicast: Unicast, paths: OverlayPaths) -> Metrics | None:
     return spread | {"of_sums": float(over_us.sum() / direct_us.sum())}
 
 
-def stress_ratio(unicast: Unicast, paths: OverlayPaths) -> float | None:
+def stress_ratio(unicast: Unicast, links: Iterable[PeerLink], paths: OverlayPaths) -> float | None:
     """Every peer broadcasts along its tree: link crossings divided by those of unicast."""
     direct = int(unicast.crossings[paths.is_reached].sum())
-    return paths.tree_crossings / direct if direct else None
+    return count_tree_crossings(unicast, links, paths) / direct if direct else None
 
 
 def stress_ratio_of_pairs(unicast: Unicast, paths: OverlayPaths) -> float | None:

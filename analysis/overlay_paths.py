@@ -27,14 +27,13 @@ class OverlayPaths:
     """The shortest path from each peer to each other, as matrices `[from, to]`.
 
     Delays and crossings of pairs that are not reached, or of a peer and itself, mean nothing.
-    `tree_crossings` are those of a message that each peer sends to all others along its tree of
-    shortest paths; where two peers could be next on the way, the link that crosses less is taken.
+    `distance` is the delay of the links and the crossings packed into one number.
     """
 
     is_reached: NDArray[np.bool_]
     delay_us: Numbers
     crossings: Numbers
-    tree_crossings: int
+    distance: NDArray[np.float64]
 
 
 def find_paths(
@@ -48,7 +47,7 @@ def find_paths(
     """
     source, target = directed_ends(unicast, links)
     weighed_us = unicast.delay_us if last_miles else unicast.between_routers_us
-    weight = weighed_us[source, target] * _MICROSECOND + unicast.crossings[source, target]
+    weight = _pack(unicast, weighed_us, source, target)
     distance = _distances(len(unicast.number), source, target, weight.astype(np.float64))
     is_reached = np.isfinite(distance)
     np.fill_diagonal(is_reached, False)
@@ -56,13 +55,20 @@ def find_paths(
         raise AnalysisError("overlay paths: expected delays below 8,589 s, found a longer path")
     whole = np.where(is_reached, distance, 0).astype(np.int64)
     ends_us = 0 if last_miles else unicast.up_us[:, None] + unicast.down_us
-    tree = _last_crossings(unicast, source, target, weight, distance)
-    return OverlayPaths(
-        is_reached,
-        whole // _MICROSECOND + ends_us,
-        whole % _MICROSECOND,
-        int(tree[is_reached].sum()),
-    )
+    delay_us = whole // _MICROSECOND + ends_us
+    return OverlayPaths(is_reached, delay_us, whole % _MICROSECOND, distance)
+
+
+def count_tree_crossings(unicast: Unicast, links: Iterable[PeerLink], paths: OverlayPaths) -> int:
+    """The crossings of a message that each peer sends to all others along its tree of these paths.
+
+    The paths are those over these links with last miles. Where two peers could be next on the way,
+    the link that crosses less is taken.
+    """
+    source, target = directed_ends(unicast, links)
+    weight = _pack(unicast, unicast.delay_us, source, target)
+    tree = _last_crossings(unicast, source, target, weight, paths.distance)
+    return int(tree[paths.is_reached].sum())
 
 
 def count_pieces(unicast: Unicast, links: Iterable[PeerLink]) -> int:
@@ -78,6 +84,12 @@ def directed_ends(unicast: Unicast, links: Iterable[PeerLink]) -> tuple[Numbers,
     ends = [(unicast.number[a], unicast.number[b]) for a, b in sorted(links)]
     a, b = np.array(ends, dtype=np.int64).reshape(-1, 2).T
     return np.concatenate([a, b]), np.concatenate([b, a])
+
+
+def _pack(unicast: Unicast, weighed_us: Numbers, source: Numbers, target: Numbers) -> Numbers:
+    """The delay and the crossings of some routes in one number."""
+    packed: Numbers = weighed_us[source, target] * _MICROSECOND + unicast.crossings[source, target]
+    return packed
 
 
 def _distances(
