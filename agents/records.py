@@ -1,21 +1,29 @@
 """What agents record, one JSON object a line, so that a file cut short loses one line at most."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
-# `json.dumps` would make an encoder for each record.
-_to_json = json.JSONEncoder(sort_keys=True).encode
+import msgspec
+
+_to_json = msgspec.json.Encoder(order="sorted").encode
 
 
-class RecordRow(NamedTuple):
-    """Something that happened at a host."""
+class RecordRow(msgspec.Struct, frozen=True):
+    """Something that happened at a host; its values stay JSON until somebody asks for them."""
 
     time_us: int
     host: str
     what: str
-    values: Mapping[str, Any]
+    json: msgspec.Raw = msgspec.field(name="values")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What there is to say about it."""
+        return dict(msgspec.json.decode(self.json))
+
+
+_from_json = msgspec.json.Decoder(RecordRow).decode
 
 
 class RecordLog:
@@ -27,13 +35,13 @@ class RecordLog:
     def write(self, time_us: int, host: str, what: str, values: Mapping[str, Any]) -> None:
         """Add one record."""
         row = {"time_us": time_us, "host": host, "what": what, "values": dict(values)}
-        self._file.write(_to_json(row) + "\n")
+        self._file.write(_to_json(row).decode() + "\n")
 
 
 def read_records(path: Path) -> Iterator[RecordRow]:
     """The records in a file; a last line that is not whole is left out."""
-    with path.open() as file:
+    with path.open("rb") as file:
         for line in file:
-            if not line.endswith("\n"):
+            if not line.endswith(b"\n"):
                 return
-            yield RecordRow(**json.loads(line))
+            yield _from_json(line)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -61,7 +62,7 @@ def _read_table(path: Path, kinds: Collection[str]) -> Iterator[AgentRecord]:
             few = batch.filter(pc.is_in(batch.column("what"), value_set=wanted))
             columns = (few.column(name).to_pylist() for name in _COLUMNS)
             for time_us, host, what, values in zip(*columns, strict=True):
-                yield AgentRecord(time_us, host, what, json.loads(values))
+                yield AgentRecord(time_us, host, what, msgspec.json.decode(values))
 
 
 def _read_logs(logs: list[Path], kinds: Collection[str]) -> AgentRecords:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from agents.codec import kind_names
-from agents.records import read_records
+from agents.records import RecordRow, read_records
 from testbed.errors import UsageError
 from testbed.experiment import Experiment, Fault, experiment_from_dict
 from topologies.underlay import Underlay
@@ -166,18 +167,19 @@ def _read_text(path: Path) -> str:
         ) from error
 
 
-def _write_records(path: Path, rows: Iterator[Any]) -> int:
+def _write_records(path: Path, rows: Iterator[RecordRow]) -> int:
     count = 0
     with pq.ParquetWriter(path, RECORD_SCHEMA, compression="zstd") as writer:
-        batch: list[dict[str, Any]] = []
-        for row in rows:
-            batch.append(row._asdict() | {"values": json.dumps(row.values, sort_keys=True)})
-            if len(batch) == _RECORDS_AT_ONCE:
-                writer.write_table(pa.Table.from_pylist(batch, RECORD_SCHEMA))
-                count += len(batch)
-                batch = []
-        writer.write_table(pa.Table.from_pylist(batch, RECORD_SCHEMA))
-    return count + len(batch)
+        while batch := list(islice(rows, _RECORDS_AT_ONCE)):
+            columns = [
+                [row.time_us for row in batch],
+                [row.host for row in batch],
+                [row.what for row in batch],
+                [str(row.json, "utf-8") for row in batch],
+            ]
+            writer.write_table(pa.table(columns, RECORD_SCHEMA))
+            count += len(batch)
+    return count
 
 
 def point_latest(final: Path) -> None:

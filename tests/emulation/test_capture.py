@@ -69,7 +69,7 @@ def send(network: EmulatedNetwork, count: int, size: int = 64) -> None:
 
 
 def await_quiet(network: EmulatedNetwork) -> None:
-    """Wait until links carry nothing any more: the last packets take their time on a busy machine."""
+    """Wait until links carry nothing any more, which takes a while on a busy machine."""
     before, deadline = -1, time.monotonic() + 30
     while carried(network) != before:
         assert time.monotonic() < deadline

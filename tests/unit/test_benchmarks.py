@@ -40,5 +40,6 @@ def test_round_trips_are_compared_with_exact_ones(tmp_path: Path) -> None:
     with (tmp_path / "simulation.jsonl").open("w") as file:
         for row in measured:
             longer_us = row.values.get("median_us", 0) * 1.04
-            RecordLog(file).write(*row[:3], {**row.values, "median_us": longer_us})
+            values = {**row.values, "median_us": longer_us}
+            RecordLog(file).write(row.time_us, row.host, row.what, values)
     assert delays_longer(tmp_path, Routes(underlay)) == pytest.approx(0.04)
