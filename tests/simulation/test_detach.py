@@ -17,7 +17,14 @@ from testbed.detached.state import RunFolder
 
 TDO = str(Path(sys.executable).with_name("tdo"))
 PATIENCE_S = 180.0
-LONG = "name = 'long'\nbackend = 'simulation'\nduration_s = 100_000\n[overlay]\nkind = 'gossip'\n"
+LONG = """
+name = "long"
+backend = "simulation"
+duration_s = 100_000_000
+[overlay]
+kind = "gossip"
+epochs = 100_000_000  # so that there is always something to do
+"""
 SHORT = "name = 'short'\nbackend = 'simulation'\nduration_s = 2\n"
 
 
