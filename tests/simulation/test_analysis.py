@@ -195,7 +195,7 @@ def test_an_event_received_in_vain_cannot_be_hidden(
     assert json.loads((copy / "verdict.json").read_text()) == verdict
 
 
-@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("parts", [1, 7])
 def test_no_figure_depends_on_the_number_of_partitions(
     run: Path, metrics: dict[str, Any], spark: SparkSession, parts: int
 ) -> None:

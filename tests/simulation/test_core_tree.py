@@ -93,7 +93,7 @@ def test_records_of_links_add_up_to_the_tree() -> None:
 @pytest.mark.parametrize("victims", ["leader", "root core", "two cores", "all cores", "peers"])
 def test_the_tree_is_mended_after_deaths(victims: str) -> None:
     checked = 0
-    for seed in range(6):
+    for seed in range(3):
         one = crowd(seed, (0.0, 2.0, 5.0)[seed % 3]).run(16)
         cores = one.cores()
         dying = {
