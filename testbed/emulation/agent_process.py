@@ -26,7 +26,7 @@ from agents.runtime.sockets import Clock, Seat, SocketLoop
 from testbed.casting import Casting
 from testbed.emulation.capacity import raise_descriptor_limit
 from testbed.emulation.namespaces import entered
-from testbed.emulation.privileges import become_nobody, hurry_agents
+from testbed.emulation.privileges import AGENTS_FIRST, become_nobody, hurry
 
 _BUFFER_BYTES = 1 << 20
 _SO_RCVBUFFORCE = 33
@@ -128,7 +128,7 @@ def main() -> None:
     with Path(setting["log"]).open("w", buffering=1) as file:
         process = AgentProcess(setting, RecordLog(file))
         gc.disable()  # it would hold up all agents at once, and find next to nothing
-        hurry_agents()
+        hurry(AGENTS_FIRST)
         become_nobody()
         answers.write(json.dumps({"ready": True}) + "\n")
         answers.write(json.dumps(process.run()) + "\n")

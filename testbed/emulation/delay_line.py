@@ -29,7 +29,7 @@ from time import perf_counter_ns, process_time
 from typing import Any
 
 from testbed.emulation.namespaces import entered
-from testbed.emulation.privileges import hurry_links
+from testbed.emulation.privileges import LINKS_FIRST, hurry
 from topologies.carriage import Carriage, Fate
 from topologies.underlay import Channel
 
@@ -260,10 +260,10 @@ def main() -> None:
     line = DelayLine(setting["seed"], setting["time_scale"])
     try:
         line.add_links(setting["links"])
+        _answer({"ready": True})
         gc.freeze()
         gc.disable()
-        hurry_links()
-        _answer({"ready": True})
+        hurry(LINKS_FIRST)
         line.run()
     finally:
         line.close()

@@ -1,10 +1,7 @@
 """A built network does what its underlay says, as Debian's own tools see it."""
 
-import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -57,21 +54,6 @@ def test_exactly_the_anonymous_routers_are_silent() -> None:
             true_route = network.routes.path("h1", target)[1:]
             expected = ["*" if node in silent else node for node in true_route]
             assert traceroute(network, "h1", target) == expected
-
-
-def test_links_have_a_processor_reserved() -> None:
-    """Else the kernel holds them up whenever agents, who come second, use up all there is."""
-    deadline, policy = 6, 0xFF
-    asking = "import os; from testbed.emulation.privileges import hurry_links; hurry_links(); "
-    asked = [sys.executable, "-c", asking + "print(os.sched_getscheduler(0))"]
-    found = int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
-    if found & policy != deadline:
-        pytest.skip("this machine reserves nothing for us")
-    with EmulatedNetwork(diamond()) as network:
-        if network.link_layer.kind != "delay-line":
-            pytest.skip("netem is in the kernel")
-        (line,) = network.link_layer.processes
-        assert os.sched_getscheduler(line) & policy == deadline
 
 
 def test_a_packet_like_one_that_a_router_dropped_takes_its_time() -> None:
