@@ -29,7 +29,7 @@ from time import perf_counter_ns, process_time
 from typing import Any
 
 from testbed.emulation.namespaces import entered
-from testbed.emulation.privileges import LINKS_FIRST, hurry
+from testbed.emulation.privileges import LINKS_FIRST, hurry, keep_awake
 from topologies.carriage import Carriage, Fate
 from topologies.underlay import Channel
 
@@ -264,6 +264,7 @@ def main() -> None:
         gc.freeze()
         gc.disable()
         hurry(LINKS_FIRST)
+        keep_awake()
         line.run()
     finally:
         line.close()

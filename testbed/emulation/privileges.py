@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import pwd
+import struct
 
 # Links come before agents, and both before whatever else the machine has to do.
 LINKS_FIRST, AGENTS_FIRST = 2, 1
@@ -15,6 +16,17 @@ def hurry(priority: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
+
+
+def keep_awake() -> None:
+    """Let no processor sleep while this process lives, where the system can be asked for that.
+
+    One that sleeps has to be woken for the next packet, and the host of a virtual machine may take
+    many milliseconds to do so.
+    """
+    with contextlib.suppress(OSError):
+        latency = os.open("/dev/cpu_dma_latency", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(latency, struct.pack("=i", 0))  # holds until the file is closed
 
 
 def become_nobody() -> None:
