@@ -22,6 +22,7 @@ _LAGS = {"lag": "timers", "datagram_lag": "datagrams"}
 _MOST_MEAN_LAG_US = 5_000
 _MOST_VANISHED_SHARE = 0.001
 _SILENCE_S = 0.1
+_STOLEN_SHARE = 0.02  # of processor time: from here on it is worth a word
 
 Say = Callable[[str], None]
 
@@ -45,7 +46,9 @@ def emulate(
         try:
             say(f"starting {len(castings)} agents, links by {network.link_layer.kind}")
             agents.start()
+            before = _processor_ticks()
             clock = _play(experiment, network, agents, say)
+            stolen_share = _stolen_share(before, _processor_ticks())
             processes = agents.finish()
         finally:
             agents.stop()
@@ -54,6 +57,7 @@ def emulate(
             "links": {"kind": network.link_layer.kind, **_sums(network)},
             "processes": processes,
             "clock": clock | {"realtime_offset_end_ns": _realtime_offset_ns()},
+            "stolen_share": stolen_share,
             "run_id": network.ledger.run_id,
             "forecast": asdict(forecast),
             **captured,
@@ -77,6 +81,11 @@ def judge(figures: dict[str, Any]) -> list[str]:
                 f"the {what} of a process were {worst_us / 1000:.1f} ms late on average, expected "
                 f"at most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale"
             )
+    if reasons and (stolen_share := figures["stolen_share"]) > _STOLEN_SHARE:
+        reasons.append(
+            f"the host of this virtual machine took {stolen_share:.0%} of its processor time from "
+            f"it; use a quieter hour, or a larger time_scale"
+        )
     return reasons + _judge_capture(figures.get("capture"))
 
 
@@ -135,6 +144,16 @@ def _sums(network: EmulatedNetwork) -> dict[str, Any]:
     counts = network.counts()
     counts.pop("by_link", None)
     return counts
+
+
+def _processor_ticks() -> tuple[int, int]:
+    """What a virtual machine's host took of its processor time so far, and all that there was."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split()[1:9]]
+    return ticks[-1], sum(ticks)
+
+
+def _stolen_share(before: tuple[int, int], after: tuple[int, int]) -> float:
+    return (after[0] - before[0]) / max(after[1] - before[1], 1)
 
 
 def _realtime_offset_ns() -> int:
