@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 from agents.records import RecordRow, read_records
+from agents.runtime.held_clock import HeldClock
 from benchmarks.build import PeakMemory, print_phase
 from benchmarks.links import busy_s
 from testbed.commands.privileges import require_root
@@ -44,22 +45,22 @@ def run() -> dict[str, float]:
         tempfile.TemporaryDirectory() as folder,
         EmulatedNetwork(underlay, on_phase=print_phase) as network,
     ):
-        there = time.monotonic()
+        there_ns = network.clock.now_ns()
         agents = AgentProcesses(network, experiment, cast(experiment, underlay), Path(folder))
         try:
             agents.start()
-            opened_s = time.monotonic() - there
+            opened_s = (network.clock.now_ns() - there_ns) / 1e9
             print(f"  {_HOSTS} agents with open sockets after {opened_s:.1f} s", flush=True)
             origin_s = agents.go() / 1e9
             watched = [*network.link_layer.processes, *agents.processes]
-            idle_cores = _measure_idle(origin_s, watched)
+            idle_cores = _measure_idle(network.clock, origin_s, watched)
             processes = agents.finish()
         finally:
             agents.stop()
         answered = _answer_times_s(Path(folder))
         longer = delays_longer(Path(folder), network.routes)
     hosts = [host.name for host in underlay.hosts]
-    up_s = last_answer_s(answered, hosts) + origin_s - there
+    up_s = last_answer_s(answered, hosts) + origin_s - there_ns / 1e9
     print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
     print(f"  idle load {idle_cores:.2f} cores, lag {processes[0]['lag']}")
     print(f"  round trips {longer:.1%} longer than simulated, on average")
@@ -83,9 +84,9 @@ def last_answer_s(answered: Mapping[str, float], hosts: Sequence[str]) -> float:
     return max(answered.values())
 
 
-def _measure_idle(origin_s: float, processes: list[int]) -> float:
+def _measure_idle(clock: HeldClock, origin_s: float, processes: list[int]) -> float:
     """The processor time a second that processes take when the agents have nothing to do."""
-    time.sleep(max(0.0, origin_s + _IDLE_FROM_S - time.monotonic()))
+    time.sleep(max(0.0, origin_s + _IDLE_FROM_S - clock.now_ns() / 1e9))
     before_s = sum(busy_s(process) for process in processes)
     time.sleep(_IDLE_TO_S - _IDLE_FROM_S)
     after_s = sum(busy_s(process) for process in processes)

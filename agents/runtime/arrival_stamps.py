@@ -16,9 +16,10 @@ def stamp_arrivals(opened: socket.socket) -> None:
 
 
 def arrival_ns(ancillary: Iterable[tuple[int, int, bytes]]) -> int:
-    """When a packet came in, on the clock of `time.time_ns`; without a stamp, now."""
+    """When a packet came in, on the clock of `time.monotonic_ns`; without a stamp, now."""
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _STAMP.unpack(data)
-            return int(seconds) * 1_000_000_000 + int(nanoseconds)
-    return time.time_ns()
+            age_ns = time.time_ns() - int(seconds) * 1_000_000_000 - int(nanoseconds)
+            return time.monotonic_ns() - max(0, age_ns)
+    return time.monotonic_ns()

@@ -24,6 +24,7 @@ from agents.probe import Answer, Probe, ProbeSettings
 from agents.route import Route
 from agents.route_probe import RouteProbe
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
+from agents.runtime.held_clock import HeldClock
 
 FIRST_PORT = 33_434  # as traceroute; flow 0, the others follow
 _SOL_RAW, _ICMP_FILTER = 255, 1  # Linux; not in the socket module
@@ -66,12 +67,15 @@ class Prober(Generic[Result]):
         settings: ProbeSettings | None = None,
         source_port: int = 0,
         time_scale: float = 1.0,
+        held: HeldClock | None = None,
     ) -> None:
         """Open the sockets; `begin` makes what probes one target, for example `RouteProbe`.
 
         Where links are slowed down by a time scale, round trips are given as if they were not.
+        `held` is their clock, if they have one.
         """
         self._tick_ns = 1000 * time_scale
+        self._held = held or HeldClock()
         self._probing = HostProbing(begin, self._send, settings)
         self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._sender.bind(("", source_port))
@@ -134,7 +138,7 @@ class Prober(Generic[Result]):
         """Send a probe; one that cannot be sent is lost, which its probing is prepared for."""
         ttl = [(socket.IPPROTO_IP, socket.IP_TTL, _TTL.pack(probe.ttl))]
         where = (socket.inet_ntoa(target.to_bytes(4)), FIRST_PORT + probe.flow)
-        sent_us = int(time.time_ns() / self._tick_ns)
+        sent_us = int(self._held.now_ns() / self._tick_ns)
         with suppress(OSError):
             self._sender.sendmsg([_PAYLOAD.pack(*mark)], ttl, 0, where)
         return sent_us
@@ -146,7 +150,7 @@ class Prober(Generic[Result]):
                 packet, ancillary, _, _ = self._receiver.recvmsg(_QUOTE_BYTES, STAMP_BYTES)
             except BlockingIOError:
                 return
-            received_us = int(arrival_ns(ancillary) / self._tick_ns)
+            received_us = int(self._held.at_ns(arrival_ns(ancillary)) / self._tick_ns)
             reply = _parse_reply(packet, self._source_port, received_us)
             if reply is not None:
                 yield reply

@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic_ns, time_ns
 from typing import Any
 
 from agents.agent import Action, Agent
@@ -20,6 +19,7 @@ from agents.errors import AgentFailed
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
 from agents.route import Route
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
+from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
 
 _LONGEST_WAIT_S = 0.5
@@ -64,17 +64,18 @@ class Lag:
 class Clock:
     """Microseconds since the run began, slowed down by the time scale."""
 
-    def __init__(self, origin_ns: int, time_scale: float) -> None:
+    def __init__(self, held: HeldClock, origin_ns: int, time_scale: float) -> None:
+        self._held = held
         self._origin_ns = origin_ns
         self._scale = time_scale * 1000
 
     def now_us(self) -> int:
         """The time of the run."""
-        return int((monotonic_ns() - self._origin_ns) / self._scale)
+        return int((self._held.now_ns() - self._origin_ns) / self._scale)
 
-    def since_us(self, realtime_ns: int) -> int:
-        """How much of the run's time has passed since a time on the clock of `time.time_ns`."""
-        return int(max(0, time_ns() - realtime_ns) / self._scale)
+    def at_us(self, moment_ns: int) -> int:
+        """The time of the run at a moment of late on the clock of `time.monotonic_ns`."""
+        return int((self._held.at_ns(moment_ns) - self._origin_ns) / self._scale)
 
     def real_s(self, run_us: float) -> float:
         """How many seconds of ours a span of the run's time takes."""
@@ -175,10 +176,10 @@ class SocketLoop:
             except OSError:
                 continue  # an ICMP error about a datagram of ours, which is nobody's concern
             if seat.agent is not None:
-                late_us = self._clock.since_us(arrival_ns(ancillary))
-                self.datagram_lag.note(late_us)
+                arrived_us = self._clock.at_us(arrival_ns(ancillary))
+                self.datagram_lag.note(max(0, self._clock.now_us() - arrived_us))
                 # For an agent, time is when things happen to it, and never goes back.
-                came_us = max(seat.seen_us, self._clock.now_us() - late_us)
+                came_us = max(seat.seen_us, arrived_us)
                 actions = seat.agent.on_bytes(came_us, self._peer(text), data)
                 self._do(came_us, seat, actions)
 

@@ -2,7 +2,7 @@
 
 It reads one JSON object from standard input, opens a socket in each host's namespace as root,
 gives up its privileges, answers `{"ready": true}`, and waits for `{"origin_ns": …}`, the start
-of the run on the clock that all namespaces share. Then it serves until the run is over, obeys
+of the run on the clock of its network. Then it serves until the run is over, obeys
 lines such as `{"kill": host}`, `{"stop": host}` and `{"restart": host}` meanwhile, and answers with
 its figures.
 """
@@ -21,6 +21,7 @@ from agents.codec import PORT
 from agents.kinds import find_protocol, make_agent
 from agents.records import RecordLog
 from agents.route_probe import RouteProbe
+from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.sockets import Clock, Seat, SocketLoop
 from testbed.casting import Casting
@@ -42,15 +43,16 @@ class AgentProcess:
         self._log = log
         for section, settings in setting["layers"].items():
             find_protocol(section, settings["kind"])  # loaded now, while no timer waits for it
-        scale = setting["time_scale"]
-        self._seats = {casting.host: _open_seat(casting, at, scale) for casting, at in castings}
+        self._held = HeldClock(setting["clock"])
+        self._seats = {casting.host: self._open_seat(casting, at) for casting, at in castings}
         self._planned = set(self._castings)
         self._lives = dict.fromkeys(self._castings, setting["first_life"])
 
     def run(self) -> dict[str, Any]:
         """Serve until the run is over; returns figures about it."""
         origin_ns = json.loads(_read_line())["origin_ns"]
-        loop = SocketLoop(Clock(origin_ns, self._setting["time_scale"]), self._log.write)
+        clock = Clock(self._held, origin_ns, self._setting["time_scale"])
+        loop = SocketLoop(clock, self._log.write)
         loop.add_reader(0, partial(self._obey, loop))
         for host, seat in self._seats.items():
             loop.add_seat(seat)
@@ -66,6 +68,19 @@ class AgentProcess:
             "datagram_lag": loop.datagram_lag.to_values(),
             "cpu_s": process_time(),
         }
+
+    def _open_seat(self, casting: Casting, namespace_path: str) -> Seat:
+        """The sockets of a host, opened inside its namespace."""
+        address = socket.inet_ntoa(casting.address.to_bytes(4, "big"))
+        namespace = os.open(namespace_path, os.O_RDONLY)
+        with entered(namespace):
+            endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+            endpoint.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+            endpoint.bind((address, PORT))
+            scale = self._setting["time_scale"]
+            prober = Prober(RouteProbe, time_scale=scale, held=self._held)
+        os.close(namespace)
+        return Seat(casting.host, endpoint, prober)
 
     def _start_as_planned(self, loop: SocketLoop, host: str, _now_us: int) -> None:
         if host in self._planned:
@@ -98,19 +113,6 @@ class AgentProcess:
 def _read_casting(plain: dict[str, Any]) -> Casting:
     lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
     return Casting(**plain | lists)
-
-
-def _open_seat(casting: Casting, namespace_path: str, time_scale: float) -> Seat:
-    """The sockets of a host, opened inside its namespace."""
-    address = socket.inet_ntoa(casting.address.to_bytes(4, "big"))
-    namespace = os.open(namespace_path, os.O_RDONLY)
-    with entered(namespace):
-        endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        endpoint.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
-        endpoint.bind((address, PORT))
-        prober = Prober(RouteProbe, time_scale=time_scale)
-    os.close(namespace)
-    return Seat(casting.host, endpoint, prober)
 
 
 def _read_line() -> bytes:

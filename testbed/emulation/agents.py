@@ -4,7 +4,6 @@ import json
 import select
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -59,8 +58,8 @@ class AgentProcesses:
             self._expect(group)
 
     def go(self) -> int:
-        """Let the run begin; returns the time when it does, on the monotonic clock."""
-        self._origin_ns = time.monotonic_ns() + _HEAD_START_NS
+        """Let the run begin; returns the time when it does, on the clock of the network."""
+        self._origin_ns = self._network.clock.now_ns() + _HEAD_START_NS
         for group in self._groups:
             self._tell(group, {"origin_ns": self._origin_ns})
         return self._origin_ns
@@ -137,6 +136,7 @@ class AgentProcesses:
             castings.append((plain, self._network.namespace_path(casting.host)))
         return {
             "run_id": int(self._network.ledger.run_id, 16),
+            "clock": self._network.link_layer.clock_path,
             "time_scale": self._experiment.time_scale,
             "duration_us": int(self._experiment.duration_s * 1e6),
             "layers": self._experiment.layers,

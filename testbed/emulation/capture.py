@@ -4,7 +4,8 @@ Each link is captured once in each direction, at the end where packets are sent:
 `r3-r7` of a capture has what r3 sent to r7. With a delay line, those are the packets as they
 enter the link, so what the link loses is in the capture. Netem delays and loses packets before
 the kernel shows them to anybody, so there they are captured as they leave the link. The
-description of every interface says which. Times are those of the kernel's real-time clock.
+description of every interface says which. Times are those of the kernel's real-time clock, less
+what the clock of the network has stood still.
 """
 
 import json
@@ -114,6 +115,7 @@ class Capture:
         return {
             "ends": ends,
             "folder": str(self._folder),
+            "clock": self._network.link_layer.clock_path,
             "snap_bytes": SNAP_BYTES[self._what],
             "file_bytes": self._file_bytes,
             "max_bytes": self._max_mb * 1_000_000 or shutil.disk_usage(self._folder).free // 2,

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.runtime.held_clock import HeldClock
 from testbed.emulation.capacity import raise_descriptor_limit
 from testbed.emulation.capture_files import CaptureFiles
 from testbed.emulation.namespaces import entered
@@ -56,7 +57,7 @@ class CaptureProcess:
     def __init__(self, setting: dict[str, Any]) -> None:
         ends = [tuple(end) for end in setting["ends"]]
         self._sockets = _open_sockets(ends)
-        self._batch = PacketBatch(setting["snap_bytes"])
+        self._batch = PacketBatch(setting["snap_bytes"], HeldClock(setting["clock"]))
         self._written = np.zeros(len(ends), np.int64)
         self._seen = 0
         self._interface_of = {s.fileno(): number for number, s in enumerate(self._sockets)}

@@ -9,6 +9,9 @@ a line, and closes its devices when standard input ends: so it never outlives it
 Lateness does not add up along a path. When a packet leaves a link a little late, the line
 remembers for a moment when it was due, and counts from that time when the next router
 sends the same packet into the next link.
+
+Nor does it get large for those who measure time as the line does: the line keeps a clock (see
+`held_clock`) that stands still as soon as it is behind with its work.
 """
 
 import fcntl
@@ -25,9 +28,10 @@ import struct
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter_ns, process_time
+from time import process_time
 from typing import Any
 
+from agents.runtime.held_clock import ClockKeeper
 from testbed.emulation.namespaces import entered
 from testbed.emulation.privileges import LINKS_FIRST, hurry, keep_awake
 from topologies.carriage import Carriage, Fate
@@ -43,7 +47,10 @@ _DEVICE_QUEUE_PACKETS = 1_000
 _READS_AT_ONCE, _FEW_DEVICES = 16, 3
 _LATE_NS = 1_000_000
 _REMEMBER_NS = 50_000_000
-_LONGEST_SLEEP_S = 0.5
+_LONGEST_NAP_NS = 1_000_000
+_SLACK_NS = 500_000  # by so much may a packet be late before time stands still
+_HEAD_START_NS = 1_000_000_000
+_MOST_READY = 128
 _LARGEST_MARGIN_NS = 150_000
 _CLOSING_THREADS = 128
 
@@ -74,6 +81,9 @@ class DelayLine:
         self._chance = random.Random(seed)
         self._late_ns = round(_LATE_NS * time_scale)
         self._remember_ns = round(_REMEMBER_NS * time_scale)
+        self._nap_ns = round(_LONGEST_NAP_NS * time_scale)
+        self._slack_ns = round(_SLACK_NS * time_scale)
+        self.clock = ClockKeeper(_HEAD_START_NS)
         self._epoll = select.epoll()
         self._devices: dict[str, int] = {}
         self._channel_of: dict[int, LineChannel] = {}
@@ -125,16 +135,23 @@ class DelayLine:
 
     def _wait(self) -> list[tuple[int, int]]:
         """The descriptors that are ready when a packet has come in or is about to be due."""
-        timeout_s = _LONGEST_SLEEP_S
-        if self._pending:
-            wake_at_ns = self._pending[0][0] - self._margin_ns
-            timeout_s = (wake_at_ns - perf_counter_ns()) * 1e-9
-        if timeout_s > 0:
+        now_ns = self.clock.now_ns()
+        next_ns = self._next_ns(now_ns)
+        wake_at_ns = next_ns - self._margin_ns
+        if wake_at_ns > now_ns:
             # epoll itself rounds time-outs up to milliseconds.
-            readable, _, _ = select.select([self._epoll], [], [], timeout_s)
-            if not readable and self._pending:
-                self._adapt_margin(perf_counter_ns() - wake_at_ns)
-        return self._epoll.poll(0)
+            readable, _, _ = select.select([self._epoll], [], [], (wake_at_ns - now_ns) * 1e-9)
+            if not readable:
+                self._adapt_margin(self.clock.now_ns() - wake_at_ns)
+        return self._epoll.poll(0, _MOST_READY)
+
+    def _next_ns(self, now_ns: int) -> int:
+        """When the line has something to do next, if no packet comes in; time may go so far."""
+        next_ns = now_ns + self._nap_ns
+        if self._pending and self._pending[0][0] < next_ns:
+            next_ns = self._pending[0][0]
+        self.clock.grant(next_ns + self._slack_ns)
+        return next_ns
 
     def _adapt_margin(self, overslept_ns: int) -> None:
         """Sleep short by a little more than what sleeping usually lasts too long."""
@@ -144,7 +161,7 @@ class DelayLine:
 
     def _read(self, ready: Sequence[tuple[int, int]]) -> None:
         """Take packets from the devices and note when each is due at the other end."""
-        self._forget(perf_counter_ns())
+        self._forget(self.clock.now_ns())
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
         sequence = self._sequence
         # Few ready devices mean bursts; many mean a packet each, and a second read is in vain.
@@ -160,7 +177,7 @@ class DelayLine:
                     break
                 identity = packet[4:8] + packet[12:40]
                 arrived_ns = (
-                    due_of.pop(identity, 0) or due_before.pop(identity, 0) or perf_counter_ns()
+                    due_of.pop(identity, 0) or due_before.pop(identity, 0) or self.clock.now_ns()
                 )
                 due_ns: int | Fate
                 if channel.is_plain:
@@ -185,7 +202,7 @@ class DelayLine:
         """Hand over the packets whose time has come."""
         pending, due_of = self._pending, self._due_of
         lateness_sum_ns, lateness_max_ns, late = 0, self._lateness_max_ns, 0
-        now_ns = perf_counter_ns()
+        now_ns = self.clock.now_ns()
         while pending and pending[0][0] <= now_ns:
             due_ns, _, channel, packet, identity = heapq.heappop(pending)
             try:
@@ -196,7 +213,8 @@ class DelayLine:
             channel.forwarded += 1
             if not channel.to_host:
                 due_of[identity] = due_ns
-            now_ns = perf_counter_ns()
+            now_ns = self.clock.now_ns()
+            self._next_ns(now_ns)
             lateness_ns = now_ns - due_ns
             lateness_sum_ns += lateness_ns
             if lateness_ns > lateness_max_ns:
@@ -260,7 +278,7 @@ def main() -> None:
     line = DelayLine(setting["seed"], setting["time_scale"])
     try:
         line.add_links(setting["links"])
-        _answer({"ready": True})
+        _answer({"clock": line.clock.path})
         gc.freeze()
         gc.disable()
         hurry(LINKS_FIRST)

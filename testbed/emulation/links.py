@@ -47,6 +47,7 @@ class Links(ABC):
 
     kind: str
     descriptors_per_link: int
+    clock_path: str | None = None  # where links have a clock that stands still with them
 
     @property
     def processes(self) -> list[int]:
@@ -124,7 +125,8 @@ class DelayLineLinks(Links):
             start_new_session=True,  # Ctrl-C is for us to handle
         )
         links = [_line_description(link, underlay, namespaces) for link in underlay.links]
-        self._ask({"seed": self._seed, "time_scale": self._time_scale, "links": links})
+        setting = {"seed": self._seed, "time_scale": self._time_scale, "links": links}
+        self.clock_path = self._ask(setting)["clock"]
 
     @property
     def processes(self) -> list[int]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from mininet.net import Mininet
 
+from agents.runtime.held_clock import HeldClock
 from testbed.emulation.capacity import available_mb, check_capacity
 from testbed.emulation.ledger import Ledger
 from testbed.emulation.links import Links, choose_links
@@ -82,6 +83,7 @@ class EmulatedNetwork(Mininet):
         self.routers: list[UnderlayNode] = []
         self.phases: list[Phase] = []
         self.routes: Routes
+        self.clock: HeldClock
         self._on_phase = on_phase
         self._down: frozenset[str] = frozenset()
         self._namespaces: dict[str, Namespace] = {}
@@ -120,6 +122,7 @@ class EmulatedNetwork(Mininet):
             with self._phase("shortest routes"):
                 self.routes = Routes(self.underlay)
             making_links.result()
+            self.clock = HeldClock(self.link_layer.clock_path)
         with self._phase("addresses and routes"):
             self._tables = RouteTables(self.underlay, self._namespaces, self.routes)
             self._tables.install()

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.runtime.held_clock import HeldClock
+from testbed.emulation.capture_times import take_out_stops
 from testbed.emulation.pcapng import ENHANCED_PACKET, PACKET_FRAME_BYTES, PACKET_HEADER_BYTES
 
 _SLOTS = 8_192
@@ -42,10 +44,11 @@ class Blocks:
 
 
 class PacketBatch:
-    """Slots for some thousand packets, at most `snap_bytes` of each."""
+    """Slots for some thousand packets, at most `snap_bytes` of each, timed by a network's clock."""
 
-    def __init__(self, snap_bytes: int) -> None:
+    def __init__(self, snap_bytes: int, clock: HeldClock) -> None:
         self._snap_bytes = snap_bytes
+        self._clock = clock
         self._stride = (PACKET_FRAME_BYTES + snap_bytes + 3 + 7) & ~7
         self._bytes = np.zeros((_SLOTS, self._stride), np.uint8)
         self._words = self._bytes.view(np.uint32)
@@ -87,7 +90,8 @@ class PacketBatch:
         count = self._filled
         interfaces, counts = np.array(self._sources, np.int64).reshape(-1, 2).T
         interfaces = np.repeat(interfaces, counts)
-        times_ns = self._times["s"][:count] * 1_000_000_000 + self._times["ns"][:count]
+        stamps_ns = self._times["s"][:count] * 1_000_000_000 + self._times["ns"][:count]
+        times_ns = take_out_stops(stamps_ns, self._clock)
         lengths = self._complete(interfaces, times_ns)
         order = np.argsort(times_ns, kind="stable")
         starts = order * self._stride

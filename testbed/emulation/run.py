@@ -1,7 +1,7 @@
 """One emulated run: the network, the agents on it, and what goes wrong in between."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +13,7 @@ from testbed.emulation.capture import Capture
 from testbed.emulation.forecast import foresee
 from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
+from testbed.errors import EmulationError
 from testbed.experiment import Experiment, Fault
 from topologies.underlay import Underlay
 
@@ -21,7 +22,8 @@ _MOST_LATE_SHARE = 0.01
 _LAGS = {"lag": "timers", "datagram_lag": "datagrams"}
 _MOST_MEAN_LAG_US = 5_000
 _MOST_VANISHED_SHARE = 0.001
-_SILENCE_S = 0.1
+_SILENCE_NS = 100_000_000
+_LONGEST_STANDSTILL_S = 60.0
 _STOLEN_SHARE = 0.02  # of processor time: from here on it is worth a word
 
 Say = Callable[[str], None]
@@ -46,9 +48,12 @@ def emulate(
         try:
             say(f"starting {len(castings)} agents, links by {network.link_layer.kind}")
             agents.start()
-            before = _processor_ticks()
+            before, held_ns = _processor_ticks(), network.clock.held_ns
             clock = _play(experiment, network, agents, say)
             stolen_share = _stolen_share(before, _processor_ticks())
+            held_s = (network.clock.held_ns - held_ns) / 1e9
+            if held_s > _PROGRESS_S:
+                say(f"time stood still for {held_s:.0f} s, so that links could keep up")
             processes = agents.finish()
         finally:
             agents.stop()
@@ -57,6 +62,7 @@ def emulate(
             "links": {"kind": network.link_layer.kind, **_sums(network)},
             "processes": processes,
             "clock": clock | {"realtime_offset_end_ns": _realtime_offset_ns()},
+            "held_s": held_s,
             "stolen_share": stolen_share,
             "run_id": network.ledger.run_id,
             "forecast": asdict(forecast),
@@ -130,7 +136,9 @@ def _finish(capture: Capture, network: EmulatedNetwork) -> dict[str, Any]:
     nothing of, neither carried nor dropped.
     """
     longest_us = int(network.routes.host_delays_us().max())
-    time.sleep(2 * longest_us / 1e6 + _SILENCE_S)  # there, and perhaps an error back
+    silence_ns = 2 * longest_us * 1_000 + _SILENCE_NS  # there, and perhaps an error back
+    for _ in _waits(network, network.clock.now_ns() + silence_ns):
+        pass
     sums = _sums(network)
     captured = capture.finish()
     known = sums["forwarded"]
@@ -168,27 +176,38 @@ def _play(
     """Let the run take its course, faults included; returns when it began, on which clock."""
     origin_ns = agents.go()
     clock = {"origin_ns": origin_ns, "realtime_offset_ns": _realtime_offset_ns()}
-    origin_s = origin_ns / 1e9
     scale = experiment.time_scale
-    faults = sorted(experiment.faults, key=lambda fault: fault.at_s)
-    for fault in faults:
-        _wait_until(origin_s, fault.at_s, experiment, agents, say)
+
+    def wait_until(run_s: float) -> None:
+        for now_ns in _waits(network, origin_ns + int(run_s * scale * 1e9)):
+            agents.check()
+            say(f"{(now_ns - origin_ns) / 1e9 / scale:.0f} of {experiment.duration_s:g} s")
+
+    for fault in sorted(experiment.faults, key=lambda fault: fault.at_s):
+        wait_until(fault.at_s)
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
         _inflict(fault, network, agents, scale)
-    _wait_until(origin_s, experiment.duration_s, experiment, agents, say)
+    wait_until(experiment.duration_s)
+    agents.check()
     return clock
 
 
-def _wait_until(
-    origin_s: float, run_s: float, experiment: Experiment, agents: AgentProcesses, say: Say
-) -> None:
-    end_s = origin_s + run_s * experiment.time_scale
-    while (left_s := end_s - time.monotonic()) > 0:
+def _waits(network: EmulatedNetwork, end_ns: int) -> Iterator[int]:
+    """Wait for a time on the network's clock; yields every now and then what time it is."""
+    now_ns, moved_s = network.clock.now_ns(), time.monotonic()
+    while (left_s := (end_ns - now_ns) / 1e9) > 0:
         time.sleep(min(left_s, _PROGRESS_S))
-        agents.check()
-        now_s = (time.monotonic() - origin_s) / experiment.time_scale
+        before_ns, now_ns = now_ns, network.clock.now_ns()
+        if now_ns > before_ns:
+            moved_s = time.monotonic()
+        elif time.monotonic() - moved_s > _LONGEST_STANDSTILL_S:
+            network.counts()  # says so if the links are gone
+            raise EmulationError(
+                f"links: expected them to carry packets, found that they stood still for "
+                f"{_LONGEST_STANDSTILL_S:.0f} s; use a smaller network"
+            )
         if left_s > _PROGRESS_S:
-            say(f"{now_s:.0f} of {experiment.duration_s:g} s")
+            yield now_ns
 
 
 def _inflict(

@@ -16,6 +16,7 @@ from agents.agent import Agent
 from agents.codec import PORT
 from agents.protocol import Protocol, Surroundings
 from agents.route_probe import RouteProbe
+from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.simulator import Simulator
 from agents.runtime.sockets import Clock, Seat, SocketLoop
@@ -74,7 +75,7 @@ def test_it_runs_in_the_simulator(example: type[Protocol]) -> None:
 def test_it_runs_on_real_hosts(example: type[Protocol]) -> None:
     notes = Notes()
     with EmulatedNetwork(diamond()) as network:
-        loop = SocketLoop(Clock(monotonic_ns(), 1), notes.write)
+        loop = SocketLoop(Clock(HeldClock(), monotonic_ns(), 1), notes.write)
         for host, contact in (("h1", "h2"), ("h2", "h1")):
             with network.inside(host):
                 endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)

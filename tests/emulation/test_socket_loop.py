@@ -18,6 +18,7 @@ from agents.probe import ProbeSettings
 from agents.protocol import Effects, PeerId, ProbeRoute, Protocol, SetTimer, Surroundings
 from agents.route import Route
 from agents.route_probe import RouteProbe
+from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.sockets import Clock, Seat, SocketLoop
 
@@ -58,7 +59,7 @@ class Stage:
     """A loop with one agent, and a socket to send it messages from."""
 
     def __init__(self) -> None:
-        self.clock = Clock(monotonic_ns(), time_scale=2)
+        self.clock = Clock(HeldClock(), monotonic_ns(), time_scale=2)
         self.loop = SocketLoop(self.clock, lambda *_: None)
         self.diary = Diary()
         endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
