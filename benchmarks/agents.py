@@ -24,7 +24,7 @@ from topologies.routes import Routes
 
 _ROUTERS, _HOSTS = 1640, 1024
 _DURATION_S = 60.0
-_IDLE_FROM_S, _IDLE_TO_S = 40.0, 55.0
+_IDLE_FROM_S, _IDLE_TO_S, _A_MOMENT_S = 40.0, 55.0, 0.01
 
 
 def run() -> dict[str, float]:
@@ -45,24 +45,27 @@ def run() -> dict[str, float]:
         tempfile.TemporaryDirectory() as folder,
         EmulatedNetwork(underlay, on_phase=print_phase) as network,
     ):
-        there_ns = network.clock.now_ns()
+        there = time.monotonic()
         agents = AgentProcesses(network, experiment, cast(experiment, underlay), Path(folder))
         try:
             agents.start()
-            opened_s = (network.clock.now_ns() - there_ns) / 1e9
+            opened_s = time.monotonic() - there
             print(f"  {_HOSTS} agents with open sockets after {opened_s:.1f} s", flush=True)
-            origin_s = agents.go() / 1e9
+            origin_ns = agents.go()
+            origin_s = time.monotonic() - there + (origin_ns - network.clock.now_ns()) / 1e9
             watched = [*network.link_layer.processes, *agents.processes]
-            idle_cores = _measure_idle(network.clock, origin_s, watched)
+            idle_cores = _measure_idle(network.clock, origin_ns, watched)
             processes = agents.finish()
         finally:
             agents.stop()
         answered = _answer_times_s(Path(folder))
         longer = delays_longer(Path(folder), network.routes)
+        held_s = network.clock.held_ns / 1e9
     hosts = [host.name for host in underlay.hosts]
-    up_s = last_answer_s(answered, hosts) + origin_s - there_ns / 1e9
+    up_s = origin_s + last_answer_s(answered, hosts) + held_s  # at most, as all may be before that
     print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
     print(f"  idle load {idle_cores:.2f} cores, lag {processes[0]['lag']}")
+    print(f"  time stood still for {held_s:.2f} s in all")
     print(f"  round trips {longer:.1%} longer than simulated, on average")
     return {
         "up_s": up_s,
@@ -70,6 +73,7 @@ def run() -> dict[str, float]:
         "peak_mb": memory.peak_mb,
         "idle_cores": idle_cores,
         "delays_longer": longer,
+        "held_s": held_s,
     }
 
 
@@ -84,9 +88,10 @@ def last_answer_s(answered: Mapping[str, float], hosts: Sequence[str]) -> float:
     return max(answered.values())
 
 
-def _measure_idle(clock: HeldClock, origin_s: float, processes: list[int]) -> float:
+def _measure_idle(clock: HeldClock, origin_ns: int, processes: list[int]) -> float:
     """The processor time a second that processes take when the agents have nothing to do."""
-    time.sleep(max(0.0, origin_s + _IDLE_FROM_S - clock.now_ns() / 1e9))
+    while (left_s := _IDLE_FROM_S - (clock.now_ns() - origin_ns) / 1e9) > 0:
+        time.sleep(left_s + _A_MOMENT_S)
     before_s = sum(busy_s(process) for process in processes)
     time.sleep(_IDLE_TO_S - _IDLE_FROM_S)
     after_s = sum(busy_s(process) for process in processes)

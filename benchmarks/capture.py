@@ -37,6 +37,7 @@ class Stock(NamedTuple):
     time_s: float
     crossings: int
     late: int
+    held_s: float
 
     @classmethod
     def take(cls, network: EmulatedNetwork) -> "Stock":
@@ -45,7 +46,8 @@ class Stock(NamedTuple):
         cpu_s = time.process_time() + children.ru_utime + children.ru_stime
         cpu_s += sum(busy_s(process) for process in network.link_layer.processes)
         counts = network.counts()
-        return cls(cpu_s, time.perf_counter(), counts["forwarded"], counts.get("late", 0))
+        late, held_s = counts.get("late", 0), counts.get("held_s", 0.0)
+        return cls(cpu_s, time.perf_counter(), counts["forwarded"], late, held_s)
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Turns:
     crossings: int = 0
     duration_s: float = 0.0
     late: int = 0
+    held_s: float = 0.0
     packets: int = 0
     dropped: int = 0
     bytes: int = 0
@@ -71,6 +74,7 @@ class Turns:
         self.duration_s += after.time_s - before.time_s
         self.crossings += after.crossings - before.crossings
         self.late += after.late - before.late
+        self.held_s += after.held_s - before.held_s
         self.packets += captured.get("packets", 0)
         self.dropped += captured.get("dropped", 0)
         self.bytes += captured.get("bytes", 0)
@@ -79,7 +83,8 @@ class Turns:
         return (
             f"{self.cpu_us:.2f} us of processor time a crossing, "
             f"{self.crossings / self.duration_s:.0f} crossings/s, "
-            f"{self.late / self.crossings:.2%} over 1 ms late"
+            f"{self.late / self.crossings:.2%} over 1 ms late, "
+            f"links held up for {self.held_s:.2f} s"
         )
 
 
@@ -110,6 +115,8 @@ def run() -> dict[str, float]:
         "fixed_cpu_s": fixed_cpu_s,
         "late_share": everything.late / everything.crossings,
         "late_share_without": none.late / none.crossings,
+        "held_share": everything.held_s / everything.duration_s,
+        "held_share_without": none.held_s / none.duration_s,
     }
 
 

@@ -128,11 +128,15 @@ def _round(
 
 
 def _describe_late(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The share of packets that left a link late in between, where links tell: netem does not."""
+    """How late packets left links in between, where links tell: netem does not.
+
+    Those that waited while the line's clock stood still were late for tools with other clocks.
+    """
     if "late" not in after:
         return ""
     share = (after["late"] - before["late"]) / max(after["forwarded"] - before["forwarded"], 1)
-    return f", {share:.2%} of packets late"
+    held_ms = 1000 * (after["held_s"] - before["held_s"])
+    return f", {share:.2%} of packets late, links held up for {held_ms:.0f} ms"
 
 
 def _traceroute(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:

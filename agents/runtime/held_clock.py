@@ -1,39 +1,48 @@
 """The clock of an emulated network, which stands still while its links cannot keep up.
 
 Whoever carries packets keeps the clock: again and again it grants some more time, never much beyond
-what the next packet is due. If it cannot do so in time, as other packets take it too long or
+what the next packet is due. If it cannot do so in time, because other packets take it too long or
 the machine itself stood still, the clock stops for everybody at the end of what was granted, and
 goes on when it is back. So delays on links hold for all who measure time with this clock, however
 busy the machine is.
 
-It is shared memory with 64-bit numbers: the time that it has stood still in all, the time granted,
-how often it stood still, and for the latest times when each ended and how much it was by then.
-All times are nanoseconds of the monotonic clock, less what was held.
+It is shared memory with 64-bit numbers, in nanoseconds: how long the clock has stood still in all,
+the time until which it may go on, how many stops there were, and of the latest of them when they
+ended, on the system's monotonic clock, and how long it had stood still by then. Its time is that
+of the monotonic clock, less what it has stood still.
 """
 
 import mmap
 import os
+from bisect import bisect_right
 from time import monotonic_ns
 
 _HELD, _GRANTED, _STOPS = 0, 1, 2
 HEADER_WORDS = 4
-KEPT_STOPS = 1 << 15
+KEPT_STOPS = 1 << 18
 _BYTES = 8 * (HEADER_WORDS + 2 * KEPT_STOPS)
 _FOREVER_NS = (1 << 63) - 1
-_SAME_STOP_NS = 50_000
 
 
 class HeldClock:
     """The clock as others than its keeper see it; at a `path` of None is one that never stops."""
 
     def __init__(self, path: str | None = None) -> None:
+        self._map: mmap.mmap | None = None
         if path is None:
             self.words = memoryview(bytearray(8 * HEADER_WORDS)).cast("q")
             self.words[_GRANTED] = _FOREVER_NS
             return
-        descriptor = os.open(path, os.O_RDONLY)
-        self.words = memoryview(mmap.mmap(descriptor, _BYTES, prot=mmap.PROT_READ)).cast("q")
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._map = mmap.mmap(descriptor, _BYTES, prot=mmap.PROT_READ)
         os.close(descriptor)
+        self.words = memoryview(self._map).cast("q")
+
+    def close(self) -> None:
+        """Look at it no more."""
+        self.words.release()
+        if self._map is not None:
+            self._map.close()
 
     @property
     def held_ns(self) -> int:
@@ -46,25 +55,37 @@ class HeldClock:
         return self.words[_GRANTED]
 
     @property
-    def stops(self) -> int:
-        """How often it has stood still."""
-        return self.words[_STOPS]
+    def kept_stops(self) -> range:
+        """The numbers of the stops that are remembered, but for one that may be overwritten now."""
+        stops = self.words[_STOPS]
+        return range(max(0, stops - KEPT_STOPS + 1), stops)
 
     def now_ns(self) -> int:
         """The time."""
-        granted_ns = self.words[_GRANTED]  # first: the keeper changes it last
-        return min(monotonic_ns() - self.words[_HELD], granted_ns)
+        # In this order, as the keeper changes what is held before it grants more: whatever happens
+        # in between, this is a time that the clock had since the first line.
+        granted_ns = self.words[_GRANTED]
+        held_ns = self.words[_HELD]
+        return min(monotonic_ns() - held_ns, granted_ns)
 
     def at_ns(self, moment_ns: int) -> int:
-        """The time that it was at a moment of late on the system's monotonic clock."""
-        words, latest_ns, stops = self.words, self.words[_GRANTED], self.words[_STOPS]
-        for stop in range(stops - 1, max(-1, stops - KEPT_STOPS), -1):
-            at = HEADER_WORDS + 2 * (stop % KEPT_STOPS)
-            ended_ns, held_ns = words[at], words[at + 1]
-            if ended_ns <= moment_ns:
-                return min(moment_ns - held_ns, latest_ns)
+        """The time that it was at a recent moment on the system's monotonic clock."""
+        latest_ns = self.words[_GRANTED]
+        stops = self.kept_stops
+        if not stops:
+            return min(moment_ns, latest_ns)
+        ended_ns, held_ns = self._stop(stops[-1])
+        if moment_ns < ended_ns:
+            later = bisect_right(stops, moment_ns, key=lambda stop: self._stop(stop)[0])
+            ended_ns, held_ns = self._stop(stops[later])
             latest_ns = ended_ns - held_ns
-        return min(moment_ns, latest_ns)
+            held_ns = self._stop(stops[later - 1])[1] if later else 0
+        return min(moment_ns - held_ns, latest_ns)
+
+    def _stop(self, number: int) -> tuple[int, int]:
+        """When a stop ended, and how long the clock had stood still by then."""
+        at = HEADER_WORDS + 2 * (number % KEPT_STOPS)
+        return self.words[at], self.words[at + 1]
 
 
 class ClockKeeper:
@@ -73,15 +94,16 @@ class ClockKeeper:
     def __init__(self, granted_ns: int) -> None:
         """A clock that goes on for some nanoseconds from now, and then only if granted more."""
         descriptor = os.memfd_create("clock")
+        os.fchmod(descriptor, 0o600)  # for an agent without privileges to read what it has open
         os.ftruncate(descriptor, _BYTES)
         self.path = f"/proc/{os.getpid()}/fd/{descriptor}"
         self._words = memoryview(mmap.mmap(descriptor, _BYTES)).cast("q")
-        self._held_ns = 0
+        self.held_ns = 0
         self._granted_ns = self._words[_GRANTED] = monotonic_ns() + granted_ns
 
     def now_ns(self) -> int:
         """The time; if what was granted is over, that is where it stands still until now."""
-        now_ns = monotonic_ns() - self._held_ns
+        now_ns = monotonic_ns() - self.held_ns
         if now_ns > self._granted_ns:
             self._hold(now_ns - self._granted_ns)
             return self._granted_ns
@@ -93,13 +115,9 @@ class ClockKeeper:
             self._granted_ns = self._words[_GRANTED] = until_ns
 
     def _hold(self, span_ns: int) -> None:
-        """Note a standstill that ends now; one that follows upon another is part of that."""
+        """Note a stop that ends now; others see all of it before they see that there is one."""
         words, stops = self._words, self._words[_STOPS]
-        self._held_ns += span_ns
-        now_ns = self._granted_ns + self._held_ns
-        latest = HEADER_WORDS + 2 * ((stops - 1) % KEPT_STOPS)
-        if not stops or now_ns - span_ns - words[latest] > _SAME_STOP_NS:
-            latest = HEADER_WORDS + 2 * (stops % KEPT_STOPS)
-            stops += 1
-        words[latest], words[latest + 1] = now_ns, self._held_ns
-        words[_STOPS], words[_HELD] = stops, self._held_ns
+        self.held_ns += span_ns
+        at = HEADER_WORDS + 2 * (stops % KEPT_STOPS)
+        words[at], words[at + 1] = self._granted_ns + self.held_ns, self.held_ns
+        words[_STOPS], words[_HELD] = stops + 1, self.held_ns

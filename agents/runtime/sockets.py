@@ -74,7 +74,7 @@ class Clock:
         return int((self._held.now_ns() - self._origin_ns) / self._scale)
 
     def at_us(self, moment_ns: int) -> int:
-        """The time of the run at a moment of late on the clock of `time.monotonic_ns`."""
+        """The time of the run at a recent moment on the clock of `time.monotonic_ns`."""
         return int((self._held.at_ns(moment_ns) - self._origin_ns) / self._scale)
 
     def real_s(self, run_us: float) -> float:

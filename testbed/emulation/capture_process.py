@@ -57,7 +57,8 @@ class CaptureProcess:
     def __init__(self, setting: dict[str, Any]) -> None:
         ends = [tuple(end) for end in setting["ends"]]
         self._sockets = _open_sockets(ends)
-        self._batch = PacketBatch(setting["snap_bytes"], HeldClock(setting["clock"]))
+        self._clock = HeldClock(setting["clock"])
+        self._batch = PacketBatch(setting["snap_bytes"], self._clock)
         self._written = np.zeros(len(ends), np.int64)
         self._seen = 0
         self._interface_of = {s.fileno(): number for number, s in enumerate(self._sockets)}
@@ -133,7 +134,7 @@ class CaptureProcess:
 
     def _statistics(self, counts: list[tuple[int, int]]) -> bytes:
         """The last blocks: what each socket was given and dropped, and what of it is written."""
-        now_ns = time.time_ns()
+        now_ns = time.time_ns() - self._clock.held_ns
         return b"".join(
             interface_statistics(number, now_ns, received, dropped, int(self._written[number]))
             for number, (received, dropped) in enumerate(counts)

@@ -8,15 +8,17 @@ from numpy.typing import NDArray
 from agents.runtime.held_clock import HEADER_WORDS, KEPT_STOPS, HeldClock
 
 _Times = NDArray[np.int64]
+_TRIES = 5
 
 
 def take_out_stops(realtime_ns: _Times, clock: HeldClock) -> _Times:
-    """Times of late on the real-time clock, less what a network's clock had stood still by then."""
-    ahead_ns = time.time_ns() - time.monotonic_ns()
+    """Recent times on the real-time clock, less what a network's clock had stood still by then."""
+    # Being interrupted between the two clocks can only make the difference smaller.
+    ahead_ns = max(time.time_ns() - time.monotonic_ns() for _ in range(_TRIES))
     moments_ns = realtime_ns - ahead_ns
     # `HeldClock.at_ns` for many at once.
     granted_ns = clock.granted_ns
-    ended_ns, held_ns = _latest_stops(clock)
+    ended_ns, held_ns = _kept_stops(clock)
     stops_before = np.searchsorted(ended_ns, moments_ns, side="right")
     held_before_ns = np.insert(held_ns, 0, 0)[stops_before]
     latest_ns = np.append(ended_ns - held_ns, granted_ns)[stops_before]
@@ -24,10 +26,8 @@ def take_out_stops(realtime_ns: _Times, clock: HeldClock) -> _Times:
     return times_ns + ahead_ns
 
 
-def _latest_stops(clock: HeldClock) -> tuple[_Times, _Times]:
+def _kept_stops(clock: HeldClock) -> tuple[_Times, _Times]:
     """When each of the stops that are remembered ended, and how long the clock was held by then."""
-    stops = clock.stops
-    latest = np.arange(max(0, stops - KEPT_STOPS + 1), stops) % KEPT_STOPS
     words = np.frombuffer(clock.words, np.int64)[HEADER_WORDS:].reshape(-1, 2)
-    ended_ns, held_ns = words[latest].T
+    ended_ns, held_ns = words[np.array(clock.kept_stops, np.int64) % KEPT_STOPS].T
     return ended_ns, held_ns

@@ -11,7 +11,7 @@ remembers for a moment when it was due, and counts from that time when the next 
 sends the same packet into the next link.
 
 Nor does it get large for those who measure time as the line does: the line keeps a clock (see
-`held_clock`) that stands still as soon as it is behind with its work.
+`held_clock`) that stands still as soon as the line is behind with its work.
 """
 
 import fcntl
@@ -49,8 +49,6 @@ _LATE_NS = 1_000_000
 _REMEMBER_NS = 50_000_000
 _LONGEST_NAP_NS = 1_000_000
 _SLACK_NS = 500_000  # by so much may a packet be late before time stands still
-_HEAD_START_NS = 1_000_000_000
-_MOST_READY = 128
 _LARGEST_MARGIN_NS = 150_000
 _CLOSING_THREADS = 128
 
@@ -83,7 +81,6 @@ class DelayLine:
         self._remember_ns = round(_REMEMBER_NS * time_scale)
         self._nap_ns = round(_LONGEST_NAP_NS * time_scale)
         self._slack_ns = round(_SLACK_NS * time_scale)
-        self.clock = ClockKeeper(_HEAD_START_NS)
         self._epoll = select.epoll()
         self._devices: dict[str, int] = {}
         self._channel_of: dict[int, LineChannel] = {}
@@ -95,6 +92,7 @@ class DelayLine:
         self._forget_at_ns = 0
         self._margin_ns = 50_000
         self._refused = self._late = self._lateness_sum_ns = self._lateness_max_ns = 0
+        self.clock: ClockKeeper
 
     def add_links(self, links: list[dict[str, Any]]) -> None:
         """Create both devices of each link and start to carry packets between them."""
@@ -108,6 +106,7 @@ class DelayLine:
             self._channel_of |= {a: ab, b: ba}
             self._epoll.register(a, select.EPOLLIN)
             self._epoll.register(b, select.EPOLLIN)
+        self.clock = ClockKeeper(self._nap_ns)  # from now on: to make the devices took seconds
 
     def run(self) -> None:
         """Carry packets until standard input ends."""
@@ -143,7 +142,7 @@ class DelayLine:
             readable, _, _ = select.select([self._epoll], [], [], (wake_at_ns - now_ns) * 1e-9)
             if not readable:
                 self._adapt_margin(self.clock.now_ns() - wake_at_ns)
-        return self._epoll.poll(0, _MOST_READY)
+        return self._epoll.poll(0, len(self._channel_of) + 1)
 
     def _next_ns(self, now_ns: int) -> int:
         """When the line has something to do next, if no packet comes in; time may go so far."""
@@ -202,8 +201,8 @@ class DelayLine:
         """Hand over the packets whose time has come."""
         pending, due_of = self._pending, self._due_of
         lateness_sum_ns, lateness_max_ns, late = 0, self._lateness_max_ns, 0
-        now_ns = self.clock.now_ns()
-        while pending and pending[0][0] <= now_ns:
+        until_ns = self.clock.now_ns()  # what is due while they are written has to wait its turn
+        while pending and pending[0][0] <= until_ns:
             due_ns, _, channel, packet, identity = heapq.heappop(pending)
             try:
                 os.write(channel.writes, packet)
@@ -249,6 +248,7 @@ class DelayLine:
             "late": self._late,
             "lateness_mean_us": self._lateness_sum_ns / 1000 / max(forwarded, 1),
             "lateness_max_us": self._lateness_max_ns / 1000,
+            "held_s": self.clock.held_ns / 1e9,
             "cpu_s": process_time(),
             "by_link": {
                 name: [ab.forwarded, ba.forwarded] for name, (ab, ba) in self._links.items()

@@ -6,6 +6,7 @@ process of ours carries the packets (see `delay_line`).
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -160,6 +161,12 @@ class DelayLineLinks(Links):
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it has ended, and tells why below
+        poller = select.poll()  # the descriptor may be too large a number for select
+        poller.register(process.stdout, select.POLLIN)
+        if not poller.poll(_PATIENCE_S * 1000):
+            raise EmulationError(
+                f"delay line: expected an answer within {_PATIENCE_S:.0f} s, found none"
+            )
         answer: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
         if not answer:
             _, errors = process.communicate()

@@ -83,7 +83,7 @@ class EmulatedNetwork(Mininet):
         self.routers: list[UnderlayNode] = []
         self.phases: list[Phase] = []
         self.routes: Routes
-        self.clock: HeldClock
+        self.clock = HeldClock()
         self._on_phase = on_phase
         self._down: frozenset[str] = frozenset()
         self._namespaces: dict[str, Namespace] = {}
@@ -149,6 +149,7 @@ class EmulatedNetwork(Mininet):
                     for namespace in self._namespaces.values():
                         namespace.close()
                     self._namespaces.clear()
+                    self.clock.close()
                     self.ledger.settle()
 
     def set_link(self, a: str, b: str, up: bool) -> None:

@@ -93,7 +93,7 @@ class PacketBatch:
         stamps_ns = self._times["s"][:count] * 1_000_000_000 + self._times["ns"][:count]
         times_ns = take_out_stops(stamps_ns, self._clock)
         lengths = self._complete(interfaces, times_ns)
-        order = np.argsort(times_ns, kind="stable")
+        order = np.argsort(stamps_ns, kind="stable")  # times are the same while a clock is held
         starts = order * self._stride
         ends = starts + lengths[order]
         flat = self._flat

@@ -22,7 +22,7 @@ def keep_awake() -> None:
     """Let no processor sleep while this process lives, where the system can be asked for that.
 
     One that sleeps has to be woken for the next packet, and the host of a virtual machine may take
-    many milliseconds to do so.
+    many milliseconds to do so. What it costs is energy: an idle processor waits busily.
     """
     with contextlib.suppress(OSError):
         latency = os.open("/dev/cpu_dma_latency", os.O_WRONLY | os.O_CLOEXEC)

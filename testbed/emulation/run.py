@@ -23,7 +23,7 @@ _LAGS = {"lag": "timers", "datagram_lag": "datagrams"}
 _MOST_MEAN_LAG_US = 5_000
 _MOST_VANISHED_SHARE = 0.001
 _SILENCE_NS = 100_000_000
-_LONGEST_STANDSTILL_S = 60.0
+_SHORTEST_WAIT_S, _LONGEST_STANDSTILL_S = 0.001, 60.0
 _STOLEN_SHARE = 0.02  # of processor time: from here on it is worth a word
 
 Say = Callable[[str], None]
@@ -182,13 +182,13 @@ def _play(
         for now_ns in _waits(network, origin_ns + int(run_s * scale * 1e9)):
             agents.check()
             say(f"{(now_ns - origin_ns) / 1e9 / scale:.0f} of {experiment.duration_s:g} s")
+        agents.check()
 
     for fault in sorted(experiment.faults, key=lambda fault: fault.at_s):
         wait_until(fault.at_s)
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
         _inflict(fault, network, agents, scale)
     wait_until(experiment.duration_s)
-    agents.check()
     return clock
 
 
@@ -196,7 +196,7 @@ def _waits(network: EmulatedNetwork, end_ns: int) -> Iterator[int]:
     """Wait for a time on the network's clock; yields every now and then what time it is."""
     now_ns, moved_s = network.clock.now_ns(), time.monotonic()
     while (left_s := (end_ns - now_ns) / 1e9) > 0:
-        time.sleep(min(left_s, _PROGRESS_S))
+        time.sleep(min(max(left_s, _SHORTEST_WAIT_S), _PROGRESS_S))
         before_ns, now_ns = now_ns, network.clock.now_ns()
         if now_ns > before_ns:
             moved_s = time.monotonic()

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -11,17 +12,20 @@ import time
 from collections import Counter
 from dataclasses import replace
 from ipaddress import IPv4Address
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from scapy.utils import RawPcapNgReader
 
 from agents.agent import Agent, Ping
 from agents.codec import PORT, Datagram, encode
 from agents.hello import Hello, HelloProtocol, Welcome
 from agents.protocol import Surroundings
 from testbed.cli import main
+from testbed.emulation import run as emulation_run
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
 from testbed.emulation.run import judge
@@ -153,6 +157,32 @@ def test_a_run_that_is_too_much_ends(tmp_path: Path) -> None:
     assert len(of_kind(records(outcome.path), "agent_ended")) == 6
 
 
+def test_time_stands_still_with_the_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Greetings go on every 20 ms of the run although the delay line is stopped for a second."""
+
+    def stop_links(_fault: Fault, network: EmulatedNetwork, *_: object) -> None:
+        if network.link_layer.kind != "delay-line":
+            pytest.skip("netem's clock is the system's")
+        (line,) = network.link_layer.processes
+        os.kill(line, signal.SIGSTOP)
+        time.sleep(1.0)
+        os.kill(line, signal.SIGCONT)
+
+    monkeypatch.setattr(emulation_run, "_inflict", stop_links)
+    greeting = {"kind": "hello", "greetings": 100, "period_us": 20_000}
+    faults = (Fault(1.5, "restart-agent", "h2"),)
+    outcome = perform(replace(SMALL, overlay=greeting, faults=faults, capture="headers"), tmp_path)
+    assert 0.9 < outcome.figures["held_s"] < 2.0
+    welcomed_us = sorted(row["time_us"] for row in of_kind(records(outcome.path), "welcomed"))
+    assert len(welcomed_us) == 6 * 2 * 100
+    assert max(later - earlier for earlier, later in pairwise(welcomed_us)) < 500_000
+    (capture,) = (outcome.path / "captures").iterdir()
+    with RawPcapNgReader(str(capture)) as packets:
+        times_s = [((at.tshigh << 32) + at.tslow) / at.tsresol for _, at in packets]
+    assert len(times_s) == outcome.figures["capture"]["packets"]
+    assert max(later - earlier for earlier, later in pairwise(times_s)) < 0.5
+
+
 def test_late_timers_and_packets_are_held_against_a_run() -> None:
     lags = {"lag": {"mean_us": 100}, "datagram_lag": {"mean_us": 100}}
     on_time = {"links": {"forwarded": 100, "late": 0}, "processes": [lags], "stolen_share": 0.01}
@@ -245,7 +275,7 @@ def test_an_agent_without_privileges_shrugs_off_junk_and_counts_it(tmp_path: Pat
         try:
             agents.start()
             origin_ns = agents.go()
-            time.sleep((origin_ns - time.monotonic_ns()) / 1e9 + 0.5)  # h1's agent is up
+            time.sleep((origin_ns - network.clock.now_ns()) / 1e9 + 0.5)  # h1's agent is up
             for process in agents.processes:
                 status = Path(f"/proc/{process}/status").read_text()
                 assert re.search(r"^Uid:\s+65534\s+65534\s+65534", status, re.MULTILINE)

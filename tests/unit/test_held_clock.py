@@ -1,13 +1,15 @@
 """The clock that stands still while links cannot keep up."""
 
+import stat
 import time
-from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from agents.runtime import held_clock
-from agents.runtime.held_clock import KEPT_STOPS, ClockKeeper, HeldClock
+from agents.runtime.held_clock import ClockKeeper, HeldClock
+from testbed.emulation import capture_times
 from testbed.emulation.capture_times import take_out_stops
 
 MS = 1_000_000
@@ -54,7 +56,7 @@ def test_it_stops_for_everybody_at_the_end_of_what_is_granted(moments: Moments) 
     assert clock.now_ns() == 9 * MS
 
 
-def test_times_of_late_are_told_from_before_during_and_after_a_stop(moments: Moments) -> None:
+def test_recent_times_are_told_from_before_during_and_after_a_stop(moments: Moments) -> None:
     keeper = ClockKeeper(granted_ns=2 * MS)
     clock = HeldClock(keeper.path)
     moments.now_ns = 10 * MS  # it stood still from 7 to 10
@@ -70,27 +72,35 @@ def test_times_of_late_are_told_from_before_during_and_after_a_stop(moments: Mom
     assert (take_out_stops(stamps, clock) - 7).tolist() == [int(t * MS) for t in at.values()]
 
 
-def test_stops_that_follow_each_other_are_one(moments: Moments) -> None:
+def test_of_many_stops_the_latest_are_remembered(
+    moments: Moments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (held_clock, capture_times):
+        monkeypatch.setattr(module, "KEPT_STOPS", 100)
     keeper = ClockKeeper(granted_ns=0)
     clock = HeldClock(keeper.path)
-    for _ in range(10):
-        moments.now_ns += MS
-        keeper.grant(keeper.now_ns() + 1_000)
-    assert (clock.stops, clock.held_ns) == (1, 10 * MS - 9 * 1_000)
-
-
-def test_of_many_stops_the_latest_are_remembered(moments: Moments) -> None:
-    keeper = ClockKeeper(granted_ns=0)
-    clock = HeldClock(keeper.path)
-    begin_ns, times_ns = moments.now_ns, []
-    for _ in range(KEPT_STOPS + 100):
+    times_ns = {}
+    for _ in range(250):
         moments.now_ns += 2 * MS
+        times_ns[moments.now_ns] = keeper.now_ns()
+        times_ns[moments.now_ns - MS // 2] = keeper.now_ns()  # it stood still already
         keeper.grant(keeper.now_ns() + MS)
-        times_ns.append(moments.now_ns)
-    assert clock.stops == KEPT_STOPS + 100
-    latest = times_ns[-(KEPT_STOPS - 2) :]
-    found = [clock.at_ns(moment_ns) for moment_ns in latest[:: KEPT_STOPS // 50]]
-    assert all(later > earlier for earlier, later in pairwise(found))
-    assert found[-1] - begin_ns == pytest.approx((latest[-1] - begin_ns) / 2, rel=0.02)
-    together = take_out_stops(np.array(latest[:: KEPT_STOPS // 50]) + 7, clock) - 7
-    assert together.tolist() == found
+    assert clock.kept_stops == range(151, 250)
+    of_those_kept = dict(list(times_ns.items())[2 * 152 :])
+    assert [clock.at_ns(moment_ns) for moment_ns in of_those_kept] == list(of_those_kept.values())
+    stamps = np.array(list(of_those_kept)) + 7
+    assert (take_out_stops(stamps, clock) - 7).tolist() == list(of_those_kept.values())
+    oldest_ns = times_ns[5 * MS + 2 * 152 * MS]
+    assert clock.at_ns(5 * MS + 2 * 100 * MS) <= oldest_ns  # nobody knows any more
+
+
+def test_nobody_can_change_it_but_the_keeper() -> None:
+    keeper = ClockKeeper(granted_ns=0)
+    assert stat.S_IMODE(Path(keeper.path).stat().st_mode) == 0o600
+    clock = HeldClock(keeper.path)
+    with pytest.raises(TypeError):
+        clock.words[0] = 1
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir()))
+    HeldClock(keeper.path).close()
+    assert len(list(descriptors.iterdir())) == before
