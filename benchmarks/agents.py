@@ -45,7 +45,7 @@ def run() -> dict[str, float]:
         tempfile.TemporaryDirectory() as folder,
         EmulatedNetwork(underlay, on_phase=print_phase) as network,
     ):
-        there = time.monotonic()
+        there, held_ns = time.monotonic(), network.clock.held_ns
         agents = AgentProcesses(network, experiment, cast(experiment, underlay), Path(folder))
         try:
             agents.start()
@@ -60,7 +60,7 @@ def run() -> dict[str, float]:
             agents.stop()
         answered = _answer_times_s(Path(folder))
         longer = delays_longer(Path(folder), network.routes)
-        held_s = network.clock.held_ns / 1e9
+        held_s = (network.clock.held_ns - held_ns) / 1e9
     hosts = [host.name for host in underlay.hosts]
     up_s = origin_s + last_answer_s(answered, hosts) + held_s  # at most, as all may be before that
     print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
