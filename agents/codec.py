@@ -27,18 +27,15 @@ ours, because their layout is known to others.
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, final
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from agents.values import IN_HEADER, count_fixed, fields_of, fixed_format, record_coder
 
 MAGIC, VERSION = 0x5444, 1
 WANTS_ACK = 1
 HEADER = struct.Struct(">HBBBBHIIIIQQ")
-_LAYOUT = ">IBBHIIIIQQ"  # the same, with magic, version and kind as one number
 _KIND_AT = 3  # the byte of the header that the kind is in
 PORT = 7001  # where agents send and receive
 MAX_DATAGRAM_BYTES = 1_472  # what fits into one Ethernet packet
@@ -72,17 +69,9 @@ class Datagram(Struct, frozen=True):
     sent_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of message, and how to encode and decode the datagrams with one."""
-
-    cls: type[Struct]
-    encode: Callable[[Datagram], bytes]
-    decode: Callable[[bytes], Datagram]
-
-
-_kinds: dict[int, _Kind] = {}
-_kind_of: dict[type, _Kind] = {}
+_kinds: dict[int, type[Struct]] = {}
+_encoders: dict[type, Callable[[Datagram], bytes]] = {}
+_decoders: dict[int, Callable[[bytes], Datagram]] = {}
 
 
 def message(kind: int) -> Callable[[_StructType], _StructType]:
@@ -91,7 +80,8 @@ def message(kind: int) -> Callable[[_StructType], _StructType]:
     def register(cls: _StructType) -> _StructType:
         if kind in _kinds or not 1 <= kind <= 255:
             raise ValueError(f"{cls.__name__}: expected a free kind from 1 to 255, found {kind}")
-        _kinds[kind] = _kind_of[cls] = _make_kind(kind, cls)
+        _encoders[cls], _decoders[kind] = _write_functions(kind, cls)
+        _kinds[kind] = cls
         return cls
 
     return register
@@ -99,70 +89,80 @@ def message(kind: int) -> Callable[[_StructType], _StructType]:
 
 def kind_names() -> dict[int, str]:
     """The names of all messages whose modules are loaded, by the number in the header."""
-    return {number: kind.cls.__name__ for number, kind in sorted(_kinds.items())}
+    return {kind: cls.__name__ for kind, cls in sorted(_kinds.items())}
 
 
 def encode(datagram: Datagram) -> bytes:
     """A datagram as it goes over the network."""
-    return _kind_of[type(datagram.content)].encode(datagram)
+    return _encoders[type(datagram.content)](datagram)
 
 
 def decode(data: bytes) -> Datagram:
     """The datagram that some bytes from the network are."""
     try:
-        kind = _kinds[data[_KIND_AT]]
+        decode_kind = _decoders[data[_KIND_AT]]
     except (IndexError, KeyError):
         raise DecodeError(f"no kind of message in {data[: HEADER.size].hex()}") from None
     try:
-        return kind.decode(data)
+        return decode_kind(data)
     except (struct.error, ValueError) as error:
-        raise DecodeError(f"{kind.cls.__name__}: {error}") from error
+        raise DecodeError(f"{_kinds[data[_KIND_AT]].__name__}: {error}") from error
 
 
 # What encodes and decodes one kind is written out for it, as `dataclasses` does with methods: it
-# happens to every message, and takes half the time of a loop over the fields. Fields of fixed size
-# that come first are packed with the header; the rest, where there is one, has a coder.
+# happens to every message, and takes half the time of a loop over the fields.
 _FUNCTIONS = """
 def encode(datagram):
-    content, flags, run_id, sender, receiver, message_id, sent_us = astuple(datagram)
+    content = datagram.content
     {make_rest}
-    return pack(
-        {start}, flags, {hop_count}, {length},
-        run_id, sender, receiver, message_id, {event_id}, sent_us, {read_fixed}
-    ){add_rest}
+    return pack({sources}){add_rest}
 
 def decode(data):
-    (
-        start, flags, hop_count, length,
-        run_id, sender, receiver, message_id, event_id, sent_us, {fixed}
-    ) = {unpack}(data)
-    if start != {start} or length != len(data) - {header_bytes}:
+    {targets}, = {unpack}(data)
+    if start != {start} or length != {length}:
         raise DecodeError("header")
     {find_rest}
     return Datagram(cls({values}), flags, run_id, sender, receiver, message_id, sent_us)
 """
 
 
-def _make_kind(number: int, cls: type[Struct]) -> _Kind:
-    fields = fields_of(cls)
+def _write_functions(
+    kind: int, cls: type[Struct]
+) -> tuple[Callable[[Datagram], bytes], Callable[[bytes], Datagram]]:
+    """Functions that encode and decode datagrams with one kind of message.
+
+    Fields of fixed size that come first are packed with the header; the rest has a coder.
+    """
+    fields, names = fields_of(cls), cls.__struct_fields__
     fixed = fields[: count_fixed(fields)]
     rest = fields[len(fixed) :]
-    layout = struct.Struct(_LAYOUT + "".join(fixed_format(hint) for _, hint in fixed))
-    names = cls.__struct_fields__
+    fixed_bytes = struct.calcsize(">" + "".join(fixed_format(hint) for _, hint in fixed))
+    start = MAGIC << 16 | VERSION << 8 | kind
+    # Everything that is packed: its format, its name in `decode`, where `encode` takes it from.
+    packed = [
+        ("I", "start", f"{start}"),
+        ("B", "flags", "datagram.flags"),
+        ("B", "hop_count", "content.hop_count") if "hop_count" in names else ("x", "", ""),
+        ("H", "length", f"{fixed_bytes} + len(rest)" if rest else f"{fixed_bytes}"),
+        ("I", "run_id", "datagram.run_id"),
+        ("I", "sender", "datagram.sender"),
+        ("I", "receiver", "datagram.receiver"),
+        ("I", "message_id", "datagram.message_id"),
+        ("Q", "event_id", "content.event_id") if "event_id" in names else ("8x", "", ""),
+        ("Q", "sent_us", "datagram.sent_us"),
+        *((fixed_format(hint), f"its_{name}", f"content.{name}") for name, hint in fixed),
+    ]
+    layout = struct.Struct(">" + "".join(format for format, _, _ in packed))
+    found = "".join(f"its_{name}, " for name, _ in rest)
     source = _FUNCTIONS.format(
-        start=MAGIC << 16 | VERSION << 8 | number,
-        event_id="content.event_id" if "event_id" in names else 0,
-        hop_count="content.hop_count" if "hop_count" in names else 0,
-        header_bytes=HEADER.size,
-        length=f"{layout.size - HEADER.size}" + (" + len(rest)" if rest else ""),
-        read_fixed=", ".join(f"content.{name}" for name, _ in fixed),
+        start=start,
+        length=f"len(data) - {HEADER.size}" if rest else fixed_bytes,
+        sources=", ".join(source for _, _, source in packed if source),
+        targets=", ".join(target for _, target, _ in packed if target),
+        unpack="unpack_from" if rest else "unpack",
         make_rest="rest = encode_rest(content)" if rest else "",
         add_rest=" + rest" if rest else "",
-        unpack="unpack_from" if rest else "unpack",
-        fixed=", ".join(f"its_{name}" for name, _ in fixed),
-        find_rest=", ".join(f"its_{name}" for name, _ in rest) + ", = decode_rest(data)"
-        if rest
-        else "",
+        find_rest=f"{found} = decode_rest(data)" if rest else "",
         values=", ".join(name if name in IN_HEADER else f"its_{name}" for name in names),
     )
     coder = record_coder(rest)
@@ -182,9 +182,9 @@ def _make_kind(number: int, cls: type[Struct]) -> _Kind:
         return values
 
     known: dict[str, Any] = {
-        "astuple": astuple, "pack": layout.pack, "unpack": layout.unpack,
-        "unpack_from": layout.unpack_from, "encode_rest": encode_rest, "decode_rest": decode_rest,
+        "pack": layout.pack, "unpack": layout.unpack, "unpack_from": layout.unpack_from,
+        "encode_rest": encode_rest, "decode_rest": decode_rest,
         "cls": cls, "Datagram": Datagram, "DecodeError": DecodeError,
     }  # fmt: skip
     exec(source, known)
-    return _Kind(cls, known["encode"], known["decode"])
+    return known["encode"], known["decode"]

@@ -107,23 +107,24 @@ class GossipSize(Protocol):
 
     def on_start(self, now_us: int) -> Effects:
         """Begin at a time of one's own, so that peers do not all gossip at once."""
-        del now_us
         return [SetTimer("round", self.random.randrange(self._period_us))]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
         """Start the next round: an exchange with somebody, or the report at the end."""
-        del now_us, name
         if self._round == self._rounds:
             return self._end_epoch(self._share.epoch + 1)
         self._round += 1
         if not self.contacts:
             return [self._next_round]
-        return [self._next_round, Send(self.random.choice(self.contacts), self._share.push())]
+        # What `choice` does, in half the time.
+        peer = self.contacts[int(self.random.random() * len(self.contacts))]
+        return [self._next_round, Send(peer, self._share.push())]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Take part in an exchange."""
-        del now_us
-        effects = self._end_epoch(message.epoch) if message.epoch > self._share.epoch else []
+        effects: Effects = ()
+        if message.epoch > self._share.epoch:
+            effects = self._end_epoch(message.epoch)
         if type(message) is Push:
             return [*effects, Send(sender, self._share.on_push(message))]
         self._share.on_pull(message)

@@ -52,7 +52,6 @@ class HelloProtocol(Protocol):
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
         """Greet all contacts once more, until it is enough."""
-        del now_us, name
         if self.left == 0:
             return []
         self.left -= 1
@@ -61,14 +60,12 @@ class HelloProtocol(Protocol):
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Answer a greeting; write an answer down."""
-        del now_us
         if isinstance(message, Hello):
             return [Send(sender, Welcome(message.number))]
         return [Record("welcomed", {"by": sender, "number": message.number})]
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """Write down how far a contact is."""
-        del now_us
         figures = {"peer": delay.target, "samples": len(delay.samples_us)}
         if delay.samples_us:
             figures |= {"min_us": delay.min_us, "median_us": delay.median_us}
@@ -76,7 +73,6 @@ class HelloProtocol(Protocol):
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
         """Write down which routers lie on the way; 0 stands for one that stayed silent."""
-        del now_us
         routers = " ".join(str(router or 0) for router in route.routers)
         return [
             Record(
@@ -87,5 +83,4 @@ class HelloProtocol(Protocol):
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Write down who never answered."""
-        del now_us, message
         return [Record("given_up", {"peer": to})]

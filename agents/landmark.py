@@ -94,7 +94,6 @@ class LandmarkOverlay(Protocol):
 
     def on_start(self, now_us: int) -> Effects:
         """Begin at a time of one's own, so that peers do not all act at once."""
-        del now_us
         return [
             Record("agent_started"),
             SetTimer("gossip", self.random.randrange(self.gossip.period_us)),
@@ -141,7 +140,6 @@ class LandmarkOverlay(Protocol):
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """Have a neighbour whose delay is known."""
-        del now_us
         return self._links.on_delay(delay)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:

@@ -159,40 +159,32 @@ class Protocol:
 
     def on_start(self, now_us: int) -> Effects:
         """The agent has come up."""
-        del now_us
         return ()
 
     def on_stop(self, now_us: int) -> Effects:
         """The agent is about to leave; what it still sends goes out, and nothing comes back."""
-        del now_us
         return ()
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """A message has come in."""
-        del now_us, sender, message
         return ()
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
         """A timer has run out."""
-        del now_us, name
         return ()
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
         """The route that `ProbeRoute` asked for."""
-        del now_us, route
         return ()
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """The delay that `MeasureDelay` asked for."""
-        del now_us, delay
         return ()
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """A reliable message was never acknowledged."""
-        del now_us, to, message
         return ()
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
         """Another protocol of this agent has announced something."""
-        del now_us, content
         return ()

@@ -17,7 +17,7 @@ IN_HEADER = ("event_id", "hop_count")  # fields of a message that are not among 
 
 Field = tuple[str, Any]  # its name and its type
 _Encode = Callable[[Any], bytes]
-_Decode = Callable[[bytes, int], tuple[Any, int]]
+_Decode = Callable[[bytes, int], tuple[Any, int]]  # a value, and where the next one begins
 
 
 @dataclass(frozen=True, slots=True)

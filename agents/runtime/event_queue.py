@@ -5,6 +5,7 @@ slot of their time until it comes and they are sorted, so that what an event cos
 with the number of timers that all agents have set.
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import chain, count
@@ -26,15 +27,14 @@ class EventQueue:
 
     def __init__(self) -> None:
         self.numbers = count()
-        self.near: list[Event] = []  # those of a slot, the next one at the end
-        self.added: list[Event] = []  # a heap of those that came too late to be sorted with them
+        self.near: list[Event] = []  # those of a slot, in order, the next one at the end
         self.later: dict[int, list[Event]] = {}  # by slot
         self._near_slot = -1
         self._slots: list[int] = []  # a heap of the slots with later events
 
     def __iter__(self) -> Iterator[Event]:
         """All events, in no order."""
-        return chain(self.near, self.added, *self.later.values())
+        return chain(self.near, *self.later.values())
 
     def call_at(self, time_us: int, call: Call) -> None:
         """Call a function with the time when that time has come."""
@@ -47,7 +47,7 @@ class EventQueue:
         if events is not None:
             events.append(event)
         elif slot <= self._near_slot:
-            heappush(self.added, event)
+            insort(self.near, event, key=_latest_first)
         else:
             self.later[slot] = [event]
             heappush(self._slots, slot)
@@ -65,8 +65,11 @@ class EventQueue:
         """Have these events instead of those so far."""
         found = list(events)
         self.near.clear()
-        self.added.clear()
         self.later.clear()
         self._slots.clear()
         for event in found:
             self.add(event)
+
+
+def _latest_first(event: Event) -> tuple[int, int]:
+    return -event[0], -event[1]

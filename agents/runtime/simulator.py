@@ -6,7 +6,6 @@ and nothing depends on the order of a set, so a run can be repeated to the byte.
 """
 
 import gc
-import heapq
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -138,15 +137,12 @@ class Simulator:
 
     def run(self, until_us: int) -> None:
         """Let everything happen that is due before a time."""
-        queue, near, added = self._queue, self._queue.near, self._queue.added
-        while near or added or queue.approach(until_us):
-            if added and (not near or added[0] < near[-1]):
-                event = heapq.heappop(added)
-            else:
-                event = near.pop()
+        queue, near = self._queue, self._queue.near
+        while near or queue.approach(until_us):
+            event = near.pop()
             now_us, number, seat, content = event
             if now_us >= until_us:
-                queue.add(event)
+                near.append(event)
                 break
             self.now_us = now_us
             if seat is None:
@@ -169,7 +165,8 @@ class Simulator:
                     continue
             except Exception as error:
                 raise AgentFailed.blame(seat.host, now_us, error) from error
-            self._carry_out(now_us, seat, actions)
+            if actions:
+                self._carry_out(now_us, seat, actions)
         self.now_us = max(self.now_us, until_us)
 
     def close(self) -> None:
@@ -237,18 +234,25 @@ class Simulator:
     def _carry_out(self, now_us: int, seat: Seat, actions: Actions) -> None:
         for action in actions:
             if type(action) is Datagram:
-                self._transmit(now_us, seat, action)
+                target = self._seat_at.get(action.receiver)
+                if target is not None:
+                    delays_us = self._delays_us[target.router]
+                    if delays_us is None:
+                        delays_us = self.network.forwarding.plain_delays_us(target.router)
+                    due_us = now_us + seat.up_us + delays_us[seat.router] + target.down_us
+                    if due_us >= now_us:  # one event for the whole way
+                        event = (due_us, next(self._numbers), target, action)
+                        slot = self._later.get(due_us >> SLOT_BITS)
+                        if slot is not None:  # what `add` does, in most cases
+                            slot.append(event)
+                        else:
+                            self._queue.add(event)
+                        continue
+                with _blaming(seat, now_us):
+                    packet = Packet(seat.address, action.receiver, action)
+                self.network.send(now_us, packet)
             elif type(action) is SetTimer:
-                try:
-                    if action.delay_us < 0:
-                        raise AgentFailed.blame(
-                            seat.host, now_us, ValueError(f"a timer in the past: {action}")
-                        )
-                    number = seat.timers[action.name] = next(self._numbers)
-                    self._queue.add((now_us + action.delay_us, number, seat, action.name))
-                except TypeError as error:
-                    wrong = TypeError(f"expected a name and whole microseconds, found {action}")
-                    raise AgentFailed.blame(seat.host, now_us, wrong) from error
+                self._set_timer(now_us, seat, action)
             elif type(action) is CancelTimer:
                 seat.timers.pop(action.name, None)
             elif type(action) is Record:
@@ -262,25 +266,16 @@ class Simulator:
                     seat.host, now_us, TypeError(f"expected an effect, found {action!r}")
                 )
 
-    def _transmit(self, now_us: int, seat: Seat, datagram: Datagram) -> None:
-        target = self._seat_at.get(datagram.receiver)
-        if target is not None:
-            delays_us = self._delays_us[target.router]
-            if delays_us is None:
-                delays_us = self.network.forwarding.plain_delays_us(target.router)
-            way_us = seat.up_us + delays_us[seat.router] + target.down_us
-            if way_us >= 0:  # one event for the whole way
-                due_us = now_us + way_us
-                event = (due_us, next(self._numbers), target, datagram)
-                slot = self._later.get(due_us >> SLOT_BITS)
-                if slot is not None:  # what `add` does, in most cases
-                    slot.append(event)
-                else:
-                    self._queue.add(event)
-                return
-        with _blaming(seat, now_us):
-            packet = Packet(seat.address, datagram.receiver, datagram)
-        self.network.send(now_us, packet)
+    def _set_timer(self, now_us: int, seat: Seat, timer: SetTimer) -> None:
+        try:
+            if timer.delay_us < 0:
+                wrong: Exception = ValueError(f"a timer in the past: {timer}")
+                raise AgentFailed.blame(seat.host, now_us, wrong)
+            number = seat.timers[timer.name] = next(self._numbers)
+            self._queue.add((now_us + timer.delay_us, number, seat, timer.name))
+        except TypeError as error:
+            wrong = TypeError(f"expected a name and whole microseconds, found {timer}")
+            raise AgentFailed.blame(seat.host, now_us, wrong) from error
 
     def _deliver(self, now_us: int, packet: Packet) -> None:
         """Take a packet that was carried with care."""
