@@ -7,9 +7,10 @@ in one process and in a process each. The hosts work at the same time. Our agent
 the clock starts, as they are in an experiment; the other tools are commands, and start first.
 Of each tool the fastest round counts: other work on the machine only ever adds to it.
 
-Delays are stretched, and our patience with them, as in an experiment with a `time_scale`: ten hosts
-that probe as fast as they can are more than a slow machine carries in time, and then the links are
-measured and not the tools. How many packets were late is told of each tool.
+Ten hosts that probe as fast as they can are more than a slow machine carries in time. So our agents
+measure round trips as they do in an experiment, with the clock of the links, which stands still
+while these are behind; how long they take counts on the clock on the wall. How many packets were
+late by the links' clock, and how long it stood still, is told of each tool.
 """
 
 import json
@@ -30,7 +31,6 @@ from typing import Any
 from agents.route import Route
 from agents.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober, monotonic_us, run_probers
-from benchmarks.probe_agent import SETTINGS, TIME_SCALE
 from testbed.commands.privileges import require_root
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
@@ -68,10 +68,10 @@ def run() -> dict[str, float]:
     require_root("bench probe")
     _check_tools()
     underlay = attach_hosts(generate_waxman(_ROUTERS, seed=_SEED), _HOSTS, seed=_SEED)
-    with EmulatedNetwork(underlay.stretched(TIME_SCALE), time_scale=TIME_SCALE) as network:
+    with EmulatedNetwork(underlay) as network:
         print(
-            f"{_ROUTERS} routers, {_HOSTS} hosts, {network.link_layer.kind}, time stretched by "
-            f"{TIME_SCALE}; from {_SOURCES} hosts to {_TARGETS} others each, {_ROUNDS} rounds"
+            f"{_ROUTERS} routers, {_HOSTS} hosts, {network.link_layer.kind}; "
+            f"from {_SOURCES} hosts to {_TARGETS} others each, {_ROUNDS} rounds"
         )
         plan = _plan(network)
         true = _true_routes(network, plan)
@@ -207,7 +207,7 @@ def _ours(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
     probers = []
     for source in plan:
         with network.inside(source):
-            probers.append(Prober(RouteProbe, SETTINGS))
+            probers.append(Prober(RouteProbe, held=network.clock))
     start_s = time.perf_counter()
     for prober, targets in zip(probers, plan.values(), strict=True):
         for target in targets:
@@ -231,6 +231,8 @@ def _seen(route: Route) -> Seen:
 def _ours_in_processes(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
     """A process for the agent of each host."""
     command = [sys.executable, "-m", "benchmarks.probe_agent"]
+    if network.link_layer.clock_path is not None:
+        command.append(network.link_layer.clock_path)
     running: dict[str, Popen[str]] = {
         source: network[source].popen(command, text=True, stdin=PIPE) for source in plan
     }

@@ -1,31 +1,23 @@
 """One prober in a process of its own, for `benchmarks.probe`.
 
-It says `ready`, and answers every line of addresses with one line: the routes to them as JSON.
+Its argument is where the links' clock is, if they have one. It says `ready`, and answers every line
+of addresses with one line: the routes to them as JSON.
 """
 
 import json
 import sys
-from dataclasses import replace
 from ipaddress import IPv4Address
 
-from agents.probe import ProbeSettings
 from agents.route import Route
 from agents.route_probe import RouteProbe
+from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober, monotonic_us, run_probers
-
-TIME_SCALE = 6
-_PATIENCE = ProbeSettings()
-SETTINGS = replace(
-    _PATIENCE,
-    first_timeout_us=TIME_SCALE * _PATIENCE.first_timeout_us,
-    min_timeout_us=TIME_SCALE * _PATIENCE.min_timeout_us,
-    max_timeout_us=TIME_SCALE * _PATIENCE.max_timeout_us,
-)
 
 
 def main() -> None:
     """Probe what standard input asks for, until it ends."""
-    prober = Prober(RouteProbe, SETTINGS)
+    held = HeldClock(sys.argv[1] if len(sys.argv) > 1 else None)
+    prober = Prober(RouteProbe, held=held)
     print("ready", flush=True)
     for line in sys.stdin:
         for target in line.split():

@@ -26,6 +26,7 @@ import signal
 import socket
 import struct
 import sys
+from bisect import bisect_left
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import process_time
@@ -47,8 +48,8 @@ _DEVICE_QUEUE_PACKETS = 1_000
 _READS_AT_ONCE, _FEW_DEVICES = 16, 3
 _LATE_NS = 1_000_000
 _REMEMBER_NS = 50_000_000
-_LONGEST_NAP_NS = 1_000_000
-_SLACK_NS = 500_000  # by so much may a packet be late before time stands still
+_LONGEST_NAP_NS, _SHORTEST_NAP_NS = 1_000_000, 100_000
+_SLACK_NS = 100_000  # by so much may a packet be late before time stands still
 _LARGEST_MARGIN_NS = 150_000
 _CLOSING_THREADS = 128
 
@@ -79,7 +80,8 @@ class DelayLine:
         self._chance = random.Random(seed)
         self._late_ns = round(_LATE_NS * time_scale)
         self._remember_ns = round(_REMEMBER_NS * time_scale)
-        self._nap_ns = round(_LONGEST_NAP_NS * time_scale)
+        self._longest_nap_ns = self._nap_ns = round(_LONGEST_NAP_NS * time_scale)
+        self._shortest_nap_ns = round(_SHORTEST_NAP_NS * time_scale)
         self._slack_ns = round(_SLACK_NS * time_scale)
         self._epoll = select.epoll()
         self._devices: dict[str, int] = {}
@@ -135,22 +137,20 @@ class DelayLine:
     def _wait(self) -> list[tuple[int, int]]:
         """The descriptors that are ready when a packet has come in or is about to be due."""
         now_ns = self.clock.now_ns()
-        next_ns = self._next_ns(now_ns)
+        next_ns = now_ns + self._nap_ns
+        if self._pending and self._pending[0][0] < next_ns:
+            next_ns = self._pending[0][0]
+        self.clock.grant(next_ns + self._slack_ns)
         wake_at_ns = next_ns - self._margin_ns
         if wake_at_ns > now_ns:
             # epoll itself rounds time-outs up to milliseconds.
             readable, _, _ = select.select([self._epoll], [], [], (wake_at_ns - now_ns) * 1e-9)
             if not readable:
                 self._adapt_margin(self.clock.now_ns() - wake_at_ns)
-        return self._epoll.poll(0, len(self._channel_of) + 1)
-
-    def _next_ns(self, now_ns: int) -> int:
-        """When the line has something to do next, if no packet comes in; time may go so far."""
-        next_ns = now_ns + self._nap_ns
-        if self._pending and self._pending[0][0] < next_ns:
-            next_ns = self._pending[0][0]
-        self.clock.grant(next_ns + self._slack_ns)
-        return next_ns
+        ready = self._epoll.poll(0, len(self._channel_of) + 1)
+        # While packets come in, some of those not read yet may be due soon.
+        self._nap_ns = self._shortest_nap_ns if ready else self._longest_nap_ns
+        return ready
 
     def _adapt_margin(self, overslept_ns: int) -> None:
         """Sleep short by a little more than what sleeping usually lasts too long."""
@@ -160,7 +160,8 @@ class DelayLine:
 
     def _read(self, ready: Sequence[tuple[int, int]]) -> None:
         """Take packets from the devices and note when each is due at the other end."""
-        self._forget(self.clock.now_ns())
+        now_ns = self.clock.now_ns()
+        self._forget(now_ns)
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
         sequence = self._sequence
         # Few ready devices mean bursts; many mean a packet each, and a second read is in vain.
@@ -175,9 +176,7 @@ class DelayLine:
                 except OSError:  # empty, or down
                     break
                 identity = packet[4:8] + packet[12:40]
-                arrived_ns = (
-                    due_of.pop(identity, 0) or due_before.pop(identity, 0) or self.clock.now_ns()
-                )
+                arrived_ns = due_of.pop(identity, 0) or due_before.pop(identity, 0) or now_ns
                 due_ns: int | Fate
                 if channel.is_plain:
                     due_ns = arrived_ns + channel.delay_ns
@@ -200,8 +199,9 @@ class DelayLine:
     def _write_due(self) -> None:
         """Hand over the packets whose time has come."""
         pending, due_of = self._pending, self._due_of
-        lateness_sum_ns, lateness_max_ns, late = 0, self._lateness_max_ns, 0
+        dues_ns = []
         until_ns = self.clock.now_ns()  # what is due while they are written has to wait its turn
+        self.clock.grant(until_ns + self._slack_ns)
         while pending and pending[0][0] <= until_ns:
             due_ns, _, channel, packet, identity = heapq.heappop(pending)
             try:
@@ -212,17 +212,16 @@ class DelayLine:
             channel.forwarded += 1
             if not channel.to_host:
                 due_of[identity] = due_ns
-            now_ns = self.clock.now_ns()
-            self._next_ns(now_ns)
-            lateness_ns = now_ns - due_ns
-            lateness_sum_ns += lateness_ns
-            if lateness_ns > lateness_max_ns:
-                lateness_max_ns = lateness_ns
-            if lateness_ns > self._late_ns:
-                late += 1
-        self._lateness_sum_ns += lateness_sum_ns
-        self._lateness_max_ns = lateness_max_ns
-        self._late += late
+            dues_ns.append(due_ns)
+        if dues_ns:
+            self._note_lateness(dues_ns)
+
+    def _note_lateness(self, dues_ns: list[int]) -> None:
+        """Count how late some packets were that have all gone; they are in order."""
+        now_ns = self.clock.now_ns()
+        self._lateness_sum_ns += len(dues_ns) * now_ns - sum(dues_ns)
+        self._lateness_max_ns = max(self._lateness_max_ns, now_ns - dues_ns[0])
+        self._late += bisect_left(dues_ns, now_ns - self._late_ns)
 
     def _obey(self) -> bool:
         """Carry out one command; False when there are none to come."""
