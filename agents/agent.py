@@ -202,10 +202,12 @@ class Agent:
             # In place, and by the type, not with `match`: this happens for every message.
             if type(effect) is Send:
                 to, content = effect.to, effect.message
-                kind = type(content)
-                if to == self.address or kind not in self._sent_by_kind:
-                    raise _impossible(effect, self.address)
-                self._sent_by_kind[kind] += 1
+                if to == self.address:
+                    raise _wrong(content, "a protocol sent a message to itself")
+                try:
+                    self._sent_by_kind[type(content)] += 1
+                except KeyError:
+                    raise _wrong(content, "expected one of its protocol's `messages`") from None
                 message_id = self._next_message_id
                 self._next_message_id = message_id + 1 & U32_MAX
                 flags = WANTS_ACK if effect.reliable else 0
@@ -282,8 +284,5 @@ _OWN_HANDLERS: dict[type, Callable[[Agent, int, PeerId, Any], Effects]] = {
 }
 
 
-def _impossible(send: Send, sender: PeerId) -> ValueError:
-    name = type(send.message).__name__
-    if send.to == sender:
-        return ValueError(f"{name}: a protocol sent a message to itself")
-    return ValueError(f"{name}: expected one of its protocol's `messages`")
+def _wrong(message: Any, what: str) -> ValueError:
+    return ValueError(f"{type(message).__name__}: {what}")

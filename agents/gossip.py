@@ -72,12 +72,11 @@ class Share:
 
     def _joins(self, message: Push | Pull) -> bool:
         """Join an initiator with a lower address; whether both share the same 1 then."""
-        if message.epoch != self.epoch:
+        if message.epoch != self.epoch or message.initiator > self.initiator:
             return False
-        initiator = message.initiator
-        if initiator < self.initiator:
-            self.initiator, self.value = initiator, 0.0
-        return initiator == self.initiator
+        if message.initiator < self.initiator:
+            self.initiator, self.value = message.initiator, 0.0
+        return True
 
 
 class GossipSize(Protocol):
