@@ -61,21 +61,21 @@ class Share:
 
     def on_push(self, push: Push) -> Pull:
         """Take half of the difference; the answer is the other half."""
-        change = (self.value - push.value) / 2 if self._joins(push) else 0.0
+        change = (self.value - push.value) / 2 if self._joins(push.epoch, push.initiator) else 0.0
         self.value -= change
         return Pull(self.epoch, self.initiator, change)
 
     def on_pull(self, pull: Pull) -> None:
         """Take the other half."""
-        if self._joins(pull):
+        if self._joins(pull.epoch, pull.initiator):
             self.value += pull.change
 
-    def _joins(self, message: Push | Pull) -> bool:
+    def _joins(self, epoch: int, initiator: PeerId) -> bool:
         """Join an initiator with a lower address; whether both share the same 1 then."""
-        if message.epoch != self.epoch or message.initiator > self.initiator:
+        if epoch != self.epoch or initiator > self.initiator:
             return False
-        if message.initiator < self.initiator:
-            self.initiator, self.value = message.initiator, 0.0
+        if initiator < self.initiator:
+            self.initiator, self.value = initiator, 0.0
         return True
 
 

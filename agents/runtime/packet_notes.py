@@ -101,7 +101,7 @@ class CrossingCount(PacketNotes):
 
 def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[Packets, Crossings]:
     """The packets behind some arrivals, and what they crossed."""
-    arrived_us, _, seats, contents = zip(*arrivals, strict=True)
+    arrived_us, seats, contents = zip(*arrivals, strict=True)
     sources = [content.sender for content in contents]
     node_at = forwarding.numbering.node_at
     crossings = forwarding.cross(

@@ -15,7 +15,7 @@ from random import Random
 from agents.codec import Datagram
 from agents.host_probing import Mark
 from agents.probe import Answer
-from agents.runtime.event_queue import Event, EventQueue
+from agents.runtime.event_queue import TIME, Event, EventQueue
 from agents.runtime.forwarding import Forwarding, Way
 from agents.runtime.numbering import NO_CHANNEL, Numbering
 from agents.runtime.packet import Complaint, Packet
@@ -112,7 +112,7 @@ class SimulatedNetwork:
 
     def settle(self, now_us: int) -> None:
         """Note how far the packets under way have come, at the end of a run."""
-        for event in sorted(self._queue):
+        for event in sorted(self._queue, key=TIME):
             crossing = self._crossing_of(event)
             if crossing is not None:
                 crossing.cut(now_us)
@@ -143,11 +143,11 @@ class SimulatedNetwork:
         if crossing is None:
             return event
         crossing.cut(now_us)
-        return crossing.due_us, event[1], None, crossing
+        return crossing.due_us, None, crossing
 
     def _crossing_of(self, event: Event) -> Crossing | None:
         """The packet that an event is about, if it is one under way."""
-        time_us, _, seat, content = event
+        time_us, seat, content = event
         if isinstance(content, Crossing):
             return content
         if not isinstance(content, Datagram):

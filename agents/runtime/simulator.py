@@ -53,7 +53,7 @@ class Seat:
         self.up_us = self.down_us = 0  # delays of the last mile, NOT_PLAIN where it takes care
         self.make: MakeAgent | None = None
         self.agent: Agent | None = None
-        self.timers: dict[Hashable, int] = {}
+        self.timers: dict[Hashable, Event] = {}
         self.prober: SimulatedProber | None = None
 
 
@@ -75,7 +75,7 @@ class Simulator:
         self.messages = 0  # datagrams that reached their host
         self._record = record
         self._queue = EventQueue()
-        self._later, self._numbers = self._queue.later, self._queue.numbers  # used all the time
+        self._later = self._queue.later  # used all the time
         self._notes = notes
         chance = Random(f"{seed}/network")
         self.network = SimulatedNetwork(underlay, self._queue, chance, notes, routes)
@@ -140,7 +140,7 @@ class Simulator:
         queue, near = self._queue, self._queue.near
         while near or queue.approach(until_us):
             event = near.pop()
-            now_us, number, seat, content = event
+            now_us, seat, content = event
             if now_us >= until_us:
                 near.append(event)
                 break
@@ -158,7 +158,7 @@ class Simulator:
                         self.counts["unheard"] += 1
                         continue
                     actions = seat.agent.on_datagram(now_us, content)
-                elif seat.timers.get(content) == number:  # neither replaced nor cancelled
+                elif seat.timers.get(content) is event:  # neither replaced nor cancelled
                     del seat.timers[content]
                     actions = seat.agent.on_timer(now_us, content)
                 else:
@@ -241,7 +241,7 @@ class Simulator:
                         delays_us = self.network.forwarding.plain_delays_us(target.router)
                     due_us = now_us + seat.up_us + delays_us[seat.router] + target.down_us
                     if due_us >= now_us:  # one event for the whole way
-                        event = (due_us, next(self._numbers), target, action)
+                        event = (due_us, target, action)
                         slot = self._later.get(due_us >> SLOT_BITS)
                         if slot is not None:  # what `add` does, in most cases
                             slot.append(event)
@@ -271,8 +271,8 @@ class Simulator:
             if timer.delay_us < 0:
                 wrong: Exception = ValueError(f"a timer in the past: {timer}")
                 raise AgentFailed.blame(seat.host, now_us, wrong)
-            number = seat.timers[timer.name] = next(self._numbers)
-            self._queue.add((now_us + timer.delay_us, number, seat, timer.name))
+            event = seat.timers[timer.name] = (now_us + timer.delay_us, seat, timer.name)
+            self._queue.add(event)
         except TypeError as error:
             wrong = TypeError(f"expected a name and whole microseconds, found {timer}")
             raise AgentFailed.blame(seat.host, now_us, wrong) from error
