@@ -18,6 +18,7 @@ from agents.probe import ProbeSettings
 from agents.protocol import Effects, PeerId, ProbeRoute, Protocol, SetTimer, Surroundings
 from agents.route import Route
 from agents.route_probe import RouteProbe
+from agents.runtime.arrival_stamps import arrival_ns, stamp_arrivals
 from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
 from agents.runtime.sockets import Clock, Seat, SocketLoop
@@ -78,9 +79,24 @@ class Stage:
         self.sender.sendto(encode(datagram), self.seat.endpoint.getsockname())
 
 
+def await_stamps() -> None:
+    """Wait for the kernel to stamp packets: it begins a moment after the first socket asked."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mailbox:
+        mailbox.bind(("127.0.0.1", 0))
+        stamp_arrivals(mailbox)
+        for _ in range(500):
+            mailbox.sendto(b"", mailbox.getsockname())
+            sent_ns = monotonic_ns()
+            time.sleep(0.01)
+            if arrival_ns(mailbox.recvmsg(0, 64)[1]) <= sent_ns:
+                return
+    raise TimeoutError("no stamps within five seconds")
+
+
 @pytest.fixture
 def stage() -> Iterator[Stage]:
     made = Stage()
+    await_stamps()
     yield made
     made.sender.close()
     made.seat.endpoint.close()
