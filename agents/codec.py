@@ -31,7 +31,7 @@ from typing import Annotated, Any, TypeVar, final
 
 from msgspec import Struct
 
-from agents.values import IN_HEADER, count_fixed, fields_of, fixed_format, record_coder
+from agents.values import IN_HEADER, Field, count_fixed, fields_of, fixed_format, record_coder
 
 MAGIC, VERSION = 0x5444, 1
 WANTS_ACK = 1
@@ -133,26 +133,14 @@ def _write_functions(
 
     Fields of fixed size that come first are packed with the header; the rest has a coder.
     """
-    fields, names = fields_of(cls), cls.__struct_fields__
+    fields = fields_of(cls)
     fixed = fields[: count_fixed(fields)]
     rest = fields[len(fixed) :]
-    fixed_bytes = struct.calcsize(">" + "".join(fixed_format(hint) for _, hint in fixed))
     start = MAGIC << 16 | VERSION << 8 | kind
-    # Everything that is packed: its format, its name in `decode`, where `encode` takes it from.
-    packed = [
-        ("I", "start", f"{start}"),
-        ("B", "flags", "datagram.flags"),
-        ("B", "hop_count", "content.hop_count") if "hop_count" in names else ("x", "", ""),
-        ("H", "length", f"{fixed_bytes} + len(rest)" if rest else f"{fixed_bytes}"),
-        ("I", "run_id", "datagram.run_id"),
-        ("I", "sender", "datagram.sender"),
-        ("I", "receiver", "datagram.receiver"),
-        ("I", "message_id", "datagram.message_id"),
-        ("Q", "event_id", "content.event_id") if "event_id" in names else ("8x", "", ""),
-        ("Q", "sent_us", "datagram.sent_us"),
-        *((fixed_format(hint), f"its_{name}", f"content.{name}") for name, hint in fixed),
-    ]
-    layout = struct.Struct(">" + "".join(format for format, _, _ in packed))
+    fixed_bytes = struct.calcsize(">" + "".join(fixed_format(hint) for _, hint in fixed))
+    packed = _packed(
+        cls, fixed, start=f"{start}", length=f"{fixed_bytes}" + (" + len(rest)" if rest else "")
+    )
     found = "".join(f"its_{name}, " for name, _ in rest)
     source = _FUNCTIONS.format(
         start=start,
@@ -163,28 +151,58 @@ def _write_functions(
         make_rest="rest = encode_rest(content)" if rest else "",
         add_rest=" + rest" if rest else "",
         find_rest=f"{found} = decode_rest(data)" if rest else "",
-        values=", ".join(name if name in IN_HEADER else f"its_{name}" for name in names),
+        values=", ".join(
+            name if name in IN_HEADER else f"its_{name}" for name in cls.__struct_fields__
+        ),
     )
+    layout = struct.Struct(">" + "".join(format for format, _, _ in packed))
+    known: dict[str, Any] = {
+        "pack": layout.pack, "unpack": layout.unpack, "unpack_from": layout.unpack_from,
+        "cls": cls, "Datagram": Datagram, "DecodeError": DecodeError,
+        **_rest_functions(cls, rest, layout.size),
+    }  # fmt: skip
+    exec(source, known)
+    return known["encode"], known["decode"]
+
+
+def _packed(
+    cls: type[Struct], fixed: list[Field], start: str, length: str
+) -> list[tuple[str, str, str]]:
+    """What is packed in one go: its format, its name in `decode`, where `encode` takes it from."""
+    names = cls.__struct_fields__
+    return [
+        ("I", "start", start),
+        ("B", "flags", "datagram.flags"),
+        ("B", "hop_count", "content.hop_count") if "hop_count" in names else ("x", "", ""),
+        ("H", "length", length),
+        ("I", "run_id", "datagram.run_id"),
+        ("I", "sender", "datagram.sender"),
+        ("I", "receiver", "datagram.receiver"),
+        ("I", "message_id", "datagram.message_id"),
+        ("Q", "event_id", "content.event_id") if "event_id" in names else ("8x", "", ""),
+        ("Q", "sent_us", "datagram.sent_us"),
+        *((fixed_format(hint), f"its_{name}", f"content.{name}") for name, hint in fixed),
+    ]
+
+
+def _rest_functions(
+    cls: type[Struct], rest: list[Field], start: int
+) -> dict[str, Callable[[Any], Any]]:
+    """What makes bytes of the rest of a message, and values of all bytes from an offset."""
     coder = record_coder(rest)
 
     def encode_rest(content: Struct) -> bytes:
         encoded = coder.encode(content)
-        size = layout.size + len(encoded)
+        size = start + len(encoded)
         if size > MAX_DATAGRAM_BYTES:
             name = cls.__name__
             raise ValueError(f"{name}: expected at most {MAX_DATAGRAM_BYTES} bytes, found {size}")
         return encoded
 
     def decode_rest(data: bytes) -> Any:
-        values, end = coder.decode(data, layout.size)
+        values, end = coder.decode(data, start)
         if end != len(data) or end > MAX_DATAGRAM_BYTES:
             raise DecodeError(f"{len(data)} bytes, {end} of them read")
         return values
 
-    known: dict[str, Any] = {
-        "pack": layout.pack, "unpack": layout.unpack, "unpack_from": layout.unpack_from,
-        "encode_rest": encode_rest, "decode_rest": decode_rest,
-        "cls": cls, "Datagram": Datagram, "DecodeError": DecodeError,
-    }  # fmt: skip
-    exec(source, known)
-    return known["encode"], known["decode"]
+    return {"encode_rest": encode_rest, "decode_rest": decode_rest}
