@@ -9,10 +9,10 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(
-        include=["testbed*", "topologies*", "agents*", "analysis*", "benchmarks*"]
+        include=["testbed*", "topologies*", "workloads*", "agents*", "analysis*", "benchmarks*"]
     ),
     package_data={
-        "analysis": ["*.properties"],
+        "analysis.spark": ["*.properties"],
         "analysis.claims": ["*.html"],
         "analysis.report": ["page/*"],
     },

@@ -11,15 +11,7 @@ from typing import Any, final
 
 from msgspec import Struct
 
-from agents.codec import (
-    U32,
-    U32_MAX,
-    WANTS_ACK,
-    Datagram,
-    DecodeError,
-    decode,
-    message,
-)
+from agents.probing.route import Route
 from agents.protocol import (
     Announce,
     CancelTimer,
@@ -34,8 +26,16 @@ from agents.protocol import (
     Send,
     SetTimer,
 )
-from agents.reliable import Outbox, ReplayWindow, is_hopeless
-from agents.route import Route
+from agents.wire.codec import (
+    U32,
+    U32_MAX,
+    WANTS_ACK,
+    Datagram,
+    DecodeError,
+    decode,
+    message,
+)
+from agents.wire.reliable import Outbox, ReplayWindow, is_hopeless
 
 _SAMPLE_TIMEOUT_US = 2_000_000
 _MESSAGE_ID_TICK_US = 10

@@ -13,21 +13,21 @@ from agents.stack import Stack
 # An agent's process loads only what it runs: some have a thousand such processes.
 LAYERS: dict[str, dict[str, str]] = {
     "overlay": {
-        "hello": "agents.hello.HelloProtocol",
-        "gossip": "agents.gossip.GossipSize",
-        "given": "agents.given_overlay.GivenOverlay",
-        "tdo-landmark": "agents.landmark.LandmarkOverlay",
-        "tdo-walk": "agents.random_walk.RandomWalk",
+        "hello": "agents.overlays.hello.HelloProtocol",
+        "gossip": "agents.overlays.gossip.GossipSize",
+        "given": "agents.overlays.given.GivenOverlay",
+        "tdo-landmark": "agents.overlays.landmark.overlay.LandmarkOverlay",
+        "tdo-walk": "agents.overlays.random_walk.overlay.RandomWalk",
     },
     "routing": {
-        "cores": "agents.core_routing.CoreRouting",
-        "mst": "agents.core_routing.SpanningTreeRouting",
-        "opt": "agents.shortest_path_routing.ShortestPathRouting",
+        "cores": "agents.routing.cores.routing.CoreRouting",
+        "mst": "agents.routing.cores.routing.SpanningTreeRouting",
+        "opt": "agents.routing.shortest_paths.routing.ShortestPathRouting",
     },
     "workload": {
-        "content-uniform": "agents.content.ContentUniform",
-        "content-zipf": "agents.content.ContentZipf",
-        "content-given": "agents.content_given.ContentGiven",
+        "content-uniform": "agents.pubsub.content.forwarder.ContentUniform",
+        "content-zipf": "agents.pubsub.content.forwarder.ContentZipf",
+        "content-given": "agents.pubsub.content.given.ContentGiven",
     },
 }
 

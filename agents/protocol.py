@@ -13,7 +13,7 @@ from typing import Any, ClassVar, final
 
 import msgspec
 
-from agents.route import Route
+from agents.probing.route import Route
 
 # A peer is known by the IPv4 address of its host, as a number.
 PeerId = int

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from agents.probing.route import Route
 from agents.protocol import (
     Announce,
     CancelTimer,
@@ -21,7 +22,6 @@ from agents.protocol import (
     Protocol,
     SetTimer,
 )
-from agents.route import Route
 
 
 class Stack(Protocol):

@@ -13,19 +13,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from analysis import checks, metrics
 from analysis.agent_records import AgentRecord, read_agent_records
 from analysis.captures.finding import find_captures
 from analysis.captures.parquet import ERRORS, PACKETS, write_packets
 from analysis.errors import AnalysisError
-from analysis.event_tables import SETTLE_US
-from analysis.metrics_file import merge_metrics
-from analysis.overlay_tables import route_links
-from analysis.recovery import is_failure, moments, recovery, recovery_document, why_unknown
-from analysis.routing_metrics import measure_run
-from analysis.run_files import RunFiles, open_run
-from analysis.spark import little_work
-from analysis.tables import (
+from analysis.metrics import checks
+from analysis.metrics import routing as metrics
+from analysis.metrics.file import merge_metrics
+from analysis.metrics.recorded_routing import measure_run
+from analysis.metrics.recovery import is_failure, moments, recovery, recovery_document, why_unknown
+from analysis.run_directory import RunFiles, open_run
+from analysis.spark.session import small_job_settings
+from analysis.tables.build import (
     Tables,
     build_tables,
     fingerprint,
@@ -33,6 +32,8 @@ from analysis.tables import (
     read_sources,
     write_manifest,
 )
+from analysis.tables.events import SETTLE_US
+from analysis.tables.overlay import route_links
 from topologies.underlay import Underlay
 
 Metrics = dict[str, Any]
@@ -54,7 +55,7 @@ def analyze_run(
 ) -> Metrics:
     """Make the tables of a run and add its metrics to `metrics.json`, which is returned."""
     run = open_run(path, kinds)
-    with little_work(spark) if run.is_small else nullcontext():
+    with small_job_settings(spark) if run.is_small else nullcontext():
         tables = build_tables(spark, run, again, say)
         say("metrics and checks")
         found, notes = measure_tables(spark, run, tables)

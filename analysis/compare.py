@@ -17,7 +17,7 @@ from typing import Any
 from scipy.stats import t as student_t
 
 from analysis.errors import NotARunError
-from analysis.figures import mean_interval
+from analysis.figures.sweep import mean_interval
 from analysis.json_files import read_object
 
 _CONFIDENCE = 0.95

@@ -18,8 +18,8 @@ from testbed.commands.privileges import require_root
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
-from testbed.experiment import Experiment, TopologySettings
-from testbed.stage import cast, make_underlay
+from testbed.experiment.file import Experiment, TopologySettings
+from testbed.run.stage import assign_agents, make_underlay
 from topologies.routes import Routes
 
 _ROUTERS, _HOSTS = 1640, 1024
@@ -46,7 +46,9 @@ def run() -> dict[str, float]:
         EmulatedNetwork(underlay, on_phase=print_phase) as network,
     ):
         there, held_ns = time.monotonic(), network.clock.held_ns
-        agents = AgentProcesses(network, experiment, cast(experiment, underlay), Path(folder))
+        agents = AgentProcesses(
+            network, experiment, assign_agents(experiment, underlay), Path(folder)
+        )
         try:
             agents.start()
             opened_s = time.monotonic() - there

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from testbed.experiment import Experiment, TopologySettings
+from testbed.experiment.file import Experiment, TopologySettings
+from testbed.run.stage import assign_agents, make_underlay
 from testbed.simulation.run import simulate
-from testbed.stage import cast, make_underlay
 
 _SIZES = ((128, 205), (256, 410), (512, 820), (1_024, 1_640), (2_048, 3_280), (8_192, 10_000))
 _PAPER = 1_024
@@ -63,10 +63,10 @@ def _construct(peers: int, routers: int) -> Construction:
     )
     start = time.process_time()
     underlay = make_underlay(experiment)
-    castings = cast(experiment, underlay)
+    specs = assign_agents(experiment, underlay)
     ready = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        figures = simulate(experiment, underlay, castings, Path(folder), lambda _line: None)
+        figures = simulate(experiment, underlay, specs, Path(folder), lambda _line: None)
     end = time.process_time()
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Construction(peers, routers, ready - start, end - ready, figures["messages"], peak_mb)

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from itertools import cycle, islice
 
-from agents.matching import MatchIndex
-from agents.subscription import Point, Subscription
-from agents.workload import Workload, make_workload
+from workloads.content.generator import Workload, make_workload
+from workloads.content.matching import MatchIndex
+from workloads.content.subscription import Point, Subscription
 
 _SEED = 1
 _SIZES = {"100": 100, "1k": 1_000, "10k": 10_000}

@@ -28,8 +28,8 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
 
-from agents.route import Route
-from agents.route_probe import RouteProbe
+from agents.probing.route import Route
+from agents.probing.route_probe import RouteProbe
 from agents.runtime.probe_sockets import Prober, monotonic_us, run_probers
 from testbed.commands.privileges import require_root
 from testbed.emulation.network import EmulatedNetwork

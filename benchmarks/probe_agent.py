@@ -8,8 +8,8 @@ import json
 import sys
 from ipaddress import IPv4Address
 
-from agents.route import Route
-from agents.route_probe import RouteProbe
+from agents.probing.route import Route
+from agents.probing.route_probe import RouteProbe
 from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober, monotonic_us, run_probers
 

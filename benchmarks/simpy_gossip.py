@@ -28,8 +28,8 @@ from typing import Any, Literal
 import simpy
 
 from agents.agent import Actions, Agent
-from agents.codec import Datagram
 from agents.protocol import SetTimer
+from agents.wire.codec import Datagram
 from topologies.routes import Routes
 
 Style = Literal["nodes", "links", "ways", "callbacks"]

@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 
 from agents.agent import Actions, Agent
-from agents.codec import Datagram, decode, encode
-from agents.gossip import GossipSize
+from agents.overlays.gossip import GossipSize
 from agents.protocol import Surroundings
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
+from agents.wire.codec import Datagram, decode, encode
 from benchmarks.simpy_gossip import SimpyScheduler, SimpySimulation, Style
 from topologies.hosts import attach_hosts
 from topologies.routes import Routes

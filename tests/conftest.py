@@ -18,7 +18,9 @@ configuration.set_hypothesis_home_dir(_home.name)
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """One Spark session for all tests: it takes seconds to start."""
-    from analysis.spark import open_session  # tests without Spark need not wait for its import
+    from analysis.spark.session import (
+        open_session,  # tests without Spark need not wait for its import
+    )
 
     with open_session("local[2,3]", "tdo tests", memory_mb=1_024) as session:
         yield session

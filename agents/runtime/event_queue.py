@@ -1,7 +1,7 @@
 """The future of a simulation: events, ordered by time and then by when they were added.
 
 Only the events of the next few milliseconds are kept in order. Later ones lie unordered in the
-slot of their time until it comes and they are sorted, so that what an event costs does not grow
+bucket of their time until it comes and they are sorted, so that what an event costs does not grow
 with the number of timers that all agents have set.
 """
 
@@ -12,26 +12,26 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-# An event is (time_us, seat, content), a plain tuple, because a simulation makes one for every
+# An event is (time_us, slot, content), a plain tuple, because a simulation makes one for every
 # message and every timer. What it is follows from the content:
-# - a datagram reaches a seat;
-# - the name of a seat's timer, which runs out;
-# - without a seat, a function that is called with the time.
+# - a datagram reaches a slot;
+# - the name of a slot's timer, which runs out;
+# - without a slot, a function that is called with the time.
 Event = tuple[int, Any, Any]
 Call = Callable[[int], None]
 
 TIME = itemgetter(0)
-SLOT_BITS = 12  # a slot is 2**12 microseconds wide, 4 ms
+BUCKET_BITS = 12  # a bucket is 2**12 microseconds wide, 4 ms
 
 
 class EventQueue:
     """Events to come; two at one time happen in the order in which they were added."""
 
     def __init__(self) -> None:
-        self.near: list[Event] = []  # those of a slot, in order, the next one at the end
-        self.later: dict[int, list[Event]] = {}  # by slot
-        self._near_slot = -1
-        self._slots: list[int] = []  # a heap of the slots with later events
+        self.near: list[Event] = []  # those of a bucket, in order, the next one at the end
+        self.later: dict[int, list[Event]] = {}  # by bucket
+        self._near_bucket = -1
+        self._buckets: list[int] = []  # a heap of the buckets with later events
 
     def __iter__(self) -> Iterator[Event]:
         """All events; two at one time in the order in which they were added."""
@@ -43,22 +43,22 @@ class EventQueue:
 
     def add(self, event: Event) -> None:
         """Add an event."""
-        slot = event[0] >> SLOT_BITS
-        events = self.later.get(slot)
+        bucket = event[0] >> BUCKET_BITS
+        events = self.later.get(bucket)
         if events is not None:
             events.append(event)
-        elif slot <= self._near_slot:
+        elif bucket <= self._near_bucket:
             insort_left(self.near, event, key=_latest_first)
         else:
-            self.later[slot] = [event]
-            heappush(self._slots, slot)
+            self.later[bucket] = [event]
+            heappush(self._buckets, bucket)
 
     def approach(self, time_us: int) -> bool:
-        """Turn to the next slot, now that nothing is near, if it begins before a time."""
-        if not self._slots or self._slots[0] << SLOT_BITS >= time_us:
+        """Turn to the next bucket, now that nothing is near, if it begins before a time."""
+        if not self._buckets or self._buckets[0] << BUCKET_BITS >= time_us:
             return False
-        self._near_slot = heappop(self._slots)
-        self.near += self.later.pop(self._near_slot)
+        self._near_bucket = heappop(self._buckets)
+        self.near += self.later.pop(self._near_bucket)
         self.near.sort(key=TIME)
         self.near.reverse()
         return True
@@ -68,7 +68,7 @@ class EventQueue:
         found = list(events)
         self.near.clear()
         self.later.clear()
-        self._slots.clear()
+        self._buckets.clear()
         for event in found:
             self.add(event)
 

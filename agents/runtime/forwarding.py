@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agents.runtime.numbering import NO_CHANNEL, Numbering, Numbers
 from agents.runtime.packet import FIRST_TTL
-from topologies.carriage import is_plain
+from topologies.channel_model import is_plain
 from topologies.routes import NO_ROUTE, Routes
 from topologies.underlay import Underlay
 
@@ -34,7 +34,7 @@ class Crossings(NamedTuple):
     entered_us: Numbers
 
 
-class Way(NamedTuple):
+class LinkPath(NamedTuple):
     """Plain channels, one after another, and after how long each is entered, and the last left."""
 
     channels: list[int]
@@ -76,9 +76,9 @@ class Forwarding:
         neighbour = int(self.routes.next_hop[router, node])
         return NO_CHANNEL if neighbour == NO_ROUTE else self._between(node, neighbour)
 
-    def _walk(self, node: int, target: int) -> Way:
+    def _walk(self, node: int, target: int) -> LinkPath:
         """The plain channels from a node towards an address, as far as a packet can come."""
-        way = Way([], [0])
+        way = LinkPath([], [0])
         for _ in range(FIRST_TTL):
             channel = self.next_channel(node, target)
             if channel == NO_CHANNEL or not self.is_plain[channel]:

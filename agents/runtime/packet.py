@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Union
 
-from agents.codec import Datagram, encode
-from agents.host_probing import Mark
-from agents.probe import Answer
+from agents.probing.host_probing import Mark
+from agents.probing.probe import Answer
+from agents.wire.codec import Datagram, encode
 
 HEADERS_BYTES = 28  # IP and UDP, and just as many for IP and ICMP
 _MARK_BYTES = 8  # its two numbers

@@ -12,7 +12,7 @@
     size_bytes   with the IP and UDP or ICMP headers
     dropped      whether it got lost on this link: by chance, a full queue or a cut
 
-and the fields of our header as in `agents.codec`, null where a packet has none (probes and the
+and the fields of our header as in `agents.wire.codec`, null where a packet has none (probes and the
 answers to them). `event_id` is the 64 bits of the header as a signed number.
 """
 
@@ -26,12 +26,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from agents.codec import HEADER, MAGIC, VERSION, Datagram, encode
 from agents.errors import AgentFailed
 from agents.runtime.forwarding import Crossings
 from agents.runtime.numbering import Numbers
 from agents.runtime.packet import HEADERS_BYTES, Content, size_of
 from agents.runtime.packet_notes import PacketNotes, Packets
+from agents.wire.codec import HEADER, MAGIC, VERSION, Datagram, encode
 from topologies.underlay import Underlay
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())

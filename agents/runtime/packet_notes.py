@@ -101,17 +101,17 @@ class CrossingCount(PacketNotes):
 
 def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[Packets, Crossings]:
     """The packets behind some arrivals, and what they crossed."""
-    arrived_us, seats, contents = zip(*arrivals, strict=True)
+    arrived_us, slots, contents = zip(*arrivals, strict=True)
     sources = [content.sender for content in contents]
     node_at = forwarding.numbering.node_at
     crossings = forwarding.cross(
         np.array([node_at[source] for source in sources]),
-        np.array([seat.node for seat in seats]),
+        np.array([slot.node for slot in slots]),
         np.array(arrived_us),
     )
     packets = Packets(
         np.array(sources),
-        np.array([seat.address for seat in seats]),
+        np.array([slot.address for slot in slots]),
         np.full(len(arrivals), FIRST_TTL),
         np.zeros(len(arrivals), dtype=bool),
         contents,

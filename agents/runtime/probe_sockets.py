@@ -19,10 +19,10 @@ from contextlib import suppress
 from ipaddress import IPv4Address
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from agents.host_probing import Begin, HostProbing, Mark
-from agents.probe import Answer, Probe, ProbeSettings
-from agents.route import Route
-from agents.route_probe import RouteProbe
+from agents.probing.host_probing import Begin, HostProbing, Mark
+from agents.probing.probe import Answer, Probe, ProbeSettings
+from agents.probing.route import Route
+from agents.probing.route_probe import RouteProbe
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
 from agents.runtime.held_clock import HeldClock
 

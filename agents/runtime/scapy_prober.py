@@ -1,7 +1,7 @@
 """Routes by raw packets that Scapy makes and reads: a second way to the same answer.
 
-It shares no code with `agents.route_probe` but the result, so that each can test the other, and
-it is the place to try other kinds of probes. It needs root, and time is no object.
+It shares no code with `agents.probing.route_probe` but the result, so that each can test the other,
+and it is the place to try other kinds of probes. It needs root, and time is no object.
 """
 
 import logging
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import NamedTuple
 
-from agents.route import Hop, Route
+from agents.probing.route import Hop, Route
 
 # Scapy speaks up at import about what this machine does not have.
 logging.getLogger("scapy").setLevel(logging.ERROR)

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from agents.codec import Datagram
-from agents.host_probing import Mark
-from agents.probe import Answer
+from agents.probing.host_probing import Mark
+from agents.probing.probe import Answer
 from agents.runtime.event_queue import TIME, Event, EventQueue
-from agents.runtime.forwarding import Forwarding, Way
+from agents.runtime.forwarding import Forwarding, LinkPath
 from agents.runtime.numbering import NO_CHANNEL, Numbering
 from agents.runtime.packet import Complaint, Packet
 from agents.runtime.packet_notes import PacketNotes
-from topologies.carriage import Carriage
+from agents.wire.codec import Datagram
+from topologies.channel_model import ChannelModel
 from topologies.errors import TopologyError
 from topologies.routes import Routes
 from topologies.underlay import Channel, Link, Underlay
@@ -31,7 +31,7 @@ class Crossing:
     """Channels that a packet crosses without anything else to decide, and when it enters each."""
 
     packet: Packet
-    way: Way
+    way: LinkPath
     count: int  # of the channels of the way
     started_us: int
     on_arrival: Callable[[int, "Crossing"], None]
@@ -72,7 +72,7 @@ class SimulatedNetwork:
         self._queue = queue
         self._chance = chance
         self._notes = notes
-        self._channels: dict[int, Carriage] = {}
+        self._channels: dict[int, ChannelModel] = {}
 
     def send(self, now_us: int, packet: Packet) -> None:
         """Let the node with the packet's source address send it."""
@@ -147,12 +147,12 @@ class SimulatedNetwork:
 
     def _crossing_of(self, event: Event) -> Crossing | None:
         """The packet that an event is about, if it is one under way."""
-        time_us, seat, content = event
+        time_us, slot, content = event
         if isinstance(content, Crossing):
             return content
         if not isinstance(content, Datagram):
             return None
-        packet = Packet(content.sender, seat.address, content)
+        packet = Packet(content.sender, slot.address, content)
         node = self.numbering.node_at[content.sender]
         crossing = self._walk(0, node, packet)
         crossing.started_us = time_us - crossing.due_us
@@ -182,15 +182,15 @@ class SimulatedNetwork:
         """Put a packet on a channel that has a rate or loses packets."""
         channel = self._channels.get(number)
         if channel is None:
-            channel = self._channels[number] = Carriage(self._settings_of(number))
+            channel = self._channels[number] = ChannelModel(self._settings_of(number))
         due_ns = channel.due_ns(now_us * 1000, packet.size_bytes, self._chance)
         if isinstance(due_ns, int):
             due_us = -(-due_ns // 1000)
-            way = Way([number], [0, due_us - now_us])
+            way = LinkPath([number], [0, due_us - now_us])
             self._queue.call_at(due_us, Crossing(packet, way, 1, now_us, self._arrive))
         else:
             self._drop(due_ns)
-            way = Way([number], [0, 0])
+            way = LinkPath([number], [0, 0])
             self._note(Crossing(packet, way, 1, now_us, self._arrive), is_dropped=True)
 
     def _arrive(self, now_us: int, crossing: Crossing) -> None:

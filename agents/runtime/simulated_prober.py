@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from agents.host_probing import HostProbing, Mark
-from agents.probe import Probe, ProbeSettings
-from agents.route import Route
-from agents.route_probe import RouteProbe
+from agents.probing.host_probing import HostProbing, Mark
+from agents.probing.probe import Probe, ProbeSettings
+from agents.probing.route import Route
+from agents.probing.route_probe import RouteProbe
 from agents.runtime.packet import Complaint, Packet
 
 NEVER_US = 1 << 62

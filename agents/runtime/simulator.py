@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from agents.agent import Actions, Agent
-from agents.codec import Datagram
 from agents.errors import AgentFailed
-from agents.probe import ProbeSettings
+from agents.probing.probe import ProbeSettings
+from agents.probing.route import Route
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
-from agents.route import Route
-from agents.runtime.event_queue import SLOT_BITS, Call, Event, EventQueue
+from agents.runtime.event_queue import BUCKET_BITS, Call, Event, EventQueue
 from agents.runtime.packet import Packet
 from agents.runtime.packet_notes import PacketNotes
 from agents.runtime.simulated_network import SimulatedNetwork
 from agents.runtime.simulated_prober import NEVER_US, SimulatedProber
+from agents.wire.codec import Datagram
 from topologies.errors import TopologyError
 from topologies.routes import Routes
 from topologies.underlay import Underlay
@@ -39,7 +39,7 @@ _OBJECTS_BEFORE_COLLECTION = 50_000
 _PYTHONS_THRESHOLDS = gc.get_threshold()
 
 
-class Seat:
+class AgentSlot:
     """The place of an agent: a host; an agent that was killed leaves it empty."""
 
     __slots__ = ("address", "agent", "down_us", "host", "make", "node", "prober", "router",
@@ -83,8 +83,8 @@ class Simulator:
         self.network.on_change = self._follow_network
         self._probing = probing or ProbeSettings()
         self._routers = underlay.router_index
-        self._seats = self._make_seats(underlay)
-        self._seat_at = {seat.address: seat for seat in self._seats.values()}
+        self._slots = self._make_slots(underlay)
+        self._slot_at = {slot.address: slot for slot in self._slots.values()}
         self._follow_network()
 
     def __enter__(self) -> "Simulator":
@@ -99,19 +99,19 @@ class Simulator:
 
     def add_agent(self, host: str, make: MakeAgent) -> None:
         """Give a host a way to make its agent, which `start_agent` uses each time."""
-        self._seat(host).make = make
+        self._slot_of(host).make = make
 
     def start_agent(self, at_us: int, host: str) -> None:
         """Start a host's agent at a time, or start it anew."""
-        self.call_at(at_us, partial(self._start, self._seat(host)))
+        self.call_at(at_us, partial(self._start, self._slot_of(host)))
 
     def kill_agent(self, at_us: int, host: str) -> None:
         """Let a host's agent vanish at a time, without a word."""
-        self.call_at(at_us, partial(self._kill, self._seat(host)))
+        self.call_at(at_us, partial(self._kill, self._slot_of(host)))
 
     def stop_agent(self, at_us: int, host: str) -> None:
         """Let a host's agent say goodbye and leave at a time."""
-        self.call_at(at_us, partial(self._stop, self._seat(host)))
+        self.call_at(at_us, partial(self._stop, self._slot_of(host)))
 
     def set_link(self, at_us: int, a: str, b: str, up: bool) -> None:
         """Cut or mend a link at a time."""
@@ -140,12 +140,12 @@ class Simulator:
         queue, near = self._queue, self._queue.near
         while near or queue.approach(until_us):
             event = near.pop()
-            now_us, seat, content = event
+            now_us, slot, content = event
             if now_us >= until_us:
                 near.append(event)
                 break
             self.now_us = now_us
-            if seat is None:
+            if slot is None:
                 content(now_us)
                 continue
             if self._notes is not None and type(content) is Datagram:
@@ -154,19 +154,19 @@ class Simulator:
             try:
                 if type(content) is Datagram:
                     self.messages += 1
-                    if seat.agent is None:
+                    if slot.agent is None:
                         self.counts["unheard"] += 1
                         continue
-                    actions = seat.agent.on_datagram(now_us, content)
-                elif seat.timers.get(content) is event:  # neither replaced nor cancelled
-                    del seat.timers[content]
-                    actions = seat.agent.on_timer(now_us, content)
+                    actions = slot.agent.on_datagram(now_us, content)
+                elif slot.timers.get(content) is event:  # neither replaced nor cancelled
+                    del slot.timers[content]
+                    actions = slot.agent.on_timer(now_us, content)
                 else:
                     continue
             except Exception as error:
-                raise AgentFailed.blame(seat.host, now_us, error) from error
+                raise AgentFailed.blame(slot.host, now_us, error) from error
             if actions:
-                self._carry_out(now_us, seat, actions)
+                self._carry_out(now_us, slot, actions)
         self.now_us = max(self.now_us, until_us)
 
     def close(self) -> None:
@@ -181,148 +181,148 @@ class Simulator:
         """Packets that did not arrive, by reason, and datagrams that found nobody at home."""
         return self.network.counts
 
-    def _make_seats(self, underlay: Underlay) -> dict[str, Seat]:
+    def _make_slots(self, underlay: Underlay) -> dict[str, AgentSlot]:
         numbering = self.network.numbering
-        seats = {}
+        slots = {}
         for host in underlay.hosts:
             node = numbering.node_of[host.name]
             router = int(numbering.access_router[node])
-            seats[host.name] = Seat(host.name, node, numbering.address_of[node], router)
-        return seats
+            slots[host.name] = AgentSlot(host.name, node, numbering.address_of[node], router)
+        return slots
 
-    def _seat(self, host: str) -> Seat:
-        seat = self._seats.get(host)
-        if seat is None:
+    def _slot_of(self, host: str) -> AgentSlot:
+        slot = self._slots.get(host)
+        if slot is None:
             raise TopologyError(f"host {host}: expected a host of this network")
-        return seat
+        return slot
 
     def _follow_network(self) -> None:
         """Take over delays after a change."""
         self._delays_us = self.network.forwarding.found_delays_us
-        seats = self._seats.values()
-        hosts = np.array([seat.node for seat in seats], dtype=np.int64)
+        slots = self._slots.values()
+        hosts = np.array([slot.node for slot in slots], dtype=np.int64)
         last_miles_us = zip(*self.network.forwarding.last_miles_us(hosts), strict=True)
-        for seat, (up_us, down_us) in zip(seats, last_miles_us, strict=True):
-            seat.up_us, seat.down_us = up_us, down_us
+        for slot, (up_us, down_us) in zip(slots, last_miles_us, strict=True):
+            slot.up_us, slot.down_us = up_us, down_us
 
-    def _start(self, seat: Seat, now_us: int) -> None:
-        self._kill(seat, now_us)
-        with _blaming(seat, now_us):
-            if seat.make is None:
+    def _start(self, slot: AgentSlot, now_us: int) -> None:
+        self._kill(slot, now_us)
+        with _blaming(slot, now_us):
+            if slot.make is None:
                 raise ValueError("expected an agent to start, found none")
-            seat.agent = seat.make()
-            actions = seat.agent.start(now_us)
-        self._carry_out(now_us, seat, actions)
+            slot.agent = slot.make()
+            actions = slot.agent.start(now_us)
+        self._carry_out(now_us, slot, actions)
 
-    def _stop(self, seat: Seat, now_us: int) -> None:
-        if seat.agent is not None:
-            with _blaming(seat, now_us):
-                actions = seat.agent.stop(now_us)
-            self._carry_out(now_us, seat, actions)
-        self._kill(seat, now_us)
+    def _stop(self, slot: AgentSlot, now_us: int) -> None:
+        if slot.agent is not None:
+            with _blaming(slot, now_us):
+                actions = slot.agent.stop(now_us)
+            self._carry_out(now_us, slot, actions)
+        self._kill(slot, now_us)
 
-    def _kill(self, seat: Seat, now_us: int) -> None:
+    def _kill(self, slot: AgentSlot, now_us: int) -> None:
         del now_us
-        seat.agent = seat.prober = None
-        seat.timers.clear()
+        slot.agent = slot.prober = None
+        slot.timers.clear()
 
     def _note_arrival(self, notes: PacketNotes, event: Event) -> None:
         notes.arrivals.append(event)
         if notes.is_full:
             notes.write(self.network.forwarding)
 
-    def _carry_out(self, now_us: int, seat: Seat, actions: Actions) -> None:
+    def _carry_out(self, now_us: int, slot: AgentSlot, actions: Actions) -> None:
         for action in actions:
             if type(action) is Datagram:
-                target = self._seat_at.get(action.receiver)
+                target = self._slot_at.get(action.receiver)
                 if target is not None:
                     delays_us = self._delays_us[target.router]
                     if delays_us is None:
                         delays_us = self.network.forwarding.plain_delays_us(target.router)
-                    due_us = now_us + seat.up_us + delays_us[seat.router] + target.down_us
+                    due_us = now_us + slot.up_us + delays_us[slot.router] + target.down_us
                     if due_us >= now_us:  # one event for the whole way
                         event = (due_us, target, action)
-                        slot = self._later.get(due_us >> SLOT_BITS)
-                        if slot is not None:  # what `add` does, in most cases
-                            slot.append(event)
+                        bucket = self._later.get(due_us >> BUCKET_BITS)
+                        if bucket is not None:  # what `add` does, in most cases
+                            bucket.append(event)
                         else:
                             self._queue.add(event)
                         continue
-                with _blaming(seat, now_us):
-                    packet = Packet(seat.address, action.receiver, action)
+                with _blaming(slot, now_us):
+                    packet = Packet(slot.address, action.receiver, action)
                 self.network.send(now_us, packet)
             elif type(action) is SetTimer:
-                self._set_timer(now_us, seat, action)
+                self._set_timer(now_us, slot, action)
             elif type(action) is CancelTimer:
-                seat.timers.pop(action.name, None)
+                slot.timers.pop(action.name, None)
             elif type(action) is Record:
-                self._record(now_us, seat.host, action.what, action.values)
+                self._record(now_us, slot.host, action.what, action.values)
             elif type(action) is Deliver:
-                self._record(now_us, seat.host, "delivered", {"event_id": action.event_id})
+                self._record(now_us, slot.host, "delivered", {"event_id": action.event_id})
             elif type(action) is ProbeRoute:
-                self._probe(now_us, seat, action.target)
+                self._probe(now_us, slot, action.target)
             else:
                 raise AgentFailed.blame(
-                    seat.host, now_us, TypeError(f"expected an effect, found {action!r}")
+                    slot.host, now_us, TypeError(f"expected an effect, found {action!r}")
                 )
 
-    def _set_timer(self, now_us: int, seat: Seat, timer: SetTimer) -> None:
+    def _set_timer(self, now_us: int, slot: AgentSlot, timer: SetTimer) -> None:
         try:
             if timer.delay_us < 0:
                 wrong: Exception = ValueError(f"a timer in the past: {timer}")
-                raise AgentFailed.blame(seat.host, now_us, wrong)
-            event = seat.timers[timer.name] = (now_us + timer.delay_us, seat, timer.name)
+                raise AgentFailed.blame(slot.host, now_us, wrong)
+            event = slot.timers[timer.name] = (now_us + timer.delay_us, slot, timer.name)
             self._queue.add(event)
         except TypeError as error:
             wrong = TypeError(f"expected a name and whole microseconds, found {timer}")
-            raise AgentFailed.blame(seat.host, now_us, wrong) from error
+            raise AgentFailed.blame(slot.host, now_us, wrong) from error
 
     def _deliver(self, now_us: int, packet: Packet) -> None:
         """Take a packet that was carried with care."""
-        seat, content = self._seat_at[packet.target], packet.content
+        slot, content = self._slot_at[packet.target], packet.content
         if isinstance(content, Datagram):
             self.messages += 1
-            if seat.agent is None:
+            if slot.agent is None:
                 self.counts["unheard"] += 1
                 return
-            with _blaming(seat, now_us):
-                actions = seat.agent.on_datagram(now_us, content)
-            self._carry_out(now_us, seat, actions)
-        elif seat.prober is not None:
-            self._report_routes(now_us, seat, seat.prober.on_answer(now_us, packet))
+            with _blaming(slot, now_us):
+                actions = slot.agent.on_datagram(now_us, content)
+            self._carry_out(now_us, slot, actions)
+        elif slot.prober is not None:
+            self._report_routes(now_us, slot, slot.prober.on_answer(now_us, packet))
 
-    def _probe(self, now_us: int, seat: Seat, target: int) -> None:
-        if seat.prober is None:
-            seat.prober = SimulatedProber(seat.address, self.network.send, self._probing)
-        seat.prober.probe(now_us, target)
-        self._await_answers(seat)
+    def _probe(self, now_us: int, slot: AgentSlot, target: int) -> None:
+        if slot.prober is None:
+            slot.prober = SimulatedProber(slot.address, self.network.send, self._probing)
+        slot.prober.probe(now_us, target)
+        self._await_answers(slot)
 
-    def _report_routes(self, now_us: int, seat: Seat, routes: list[Route]) -> None:
+    def _report_routes(self, now_us: int, slot: AgentSlot, routes: list[Route]) -> None:
         for route in routes:
-            if seat.agent is not None:
-                with _blaming(seat, now_us):
-                    actions = seat.agent.on_route(now_us, route)
-                self._carry_out(now_us, seat, actions)
-        self._await_answers(seat)
+            if slot.agent is not None:
+                with _blaming(slot, now_us):
+                    actions = slot.agent.on_route(now_us, route)
+                self._carry_out(now_us, slot, actions)
+        self._await_answers(slot)
 
-    def _await_answers(self, seat: Seat) -> None:
+    def _await_answers(self, slot: AgentSlot) -> None:
         """Be back when the next probe of a host is overdue."""
-        prober = seat.prober
+        prober = slot.prober
         deadline_us = prober.next_deadline_us if prober is not None else None
         if prober is not None and deadline_us is not None and deadline_us < prober.wakes_at_us:
             prober.wakes_at_us = max(deadline_us, self.now_us)  # while it waited for room
-            self.call_at(prober.wakes_at_us, partial(self._time_probes, seat, prober))
+            self.call_at(prober.wakes_at_us, partial(self._time_probes, slot, prober))
 
-    def _time_probes(self, seat: Seat, prober: SimulatedProber, now_us: int) -> None:
-        if seat.prober is prober and prober.wakes_at_us == now_us:
+    def _time_probes(self, slot: AgentSlot, prober: SimulatedProber, now_us: int) -> None:
+        if slot.prober is prober and prober.wakes_at_us == now_us:
             prober.wakes_at_us = NEVER_US
-            self._report_routes(now_us, seat, prober.on_time(now_us))
+            self._report_routes(now_us, slot, prober.on_time(now_us))
 
 
 @contextmanager
-def _blaming(seat: Seat, now_us: int) -> Iterator[None]:
+def _blaming(slot: AgentSlot, now_us: int) -> Iterator[None]:
     """Put an agent's name on what goes wrong inside."""
     try:
         yield
     except Exception as error:
-        raise AgentFailed.blame(seat.host, now_us, error) from error
+        raise AgentFailed.blame(slot.host, now_us, error) from error

@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any
 
 from agents.agent import Action, Agent
-from agents.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
 from agents.errors import AgentFailed
+from agents.probing.route import Route
 from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
-from agents.route import Route
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
 from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
+from agents.wire.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
 
 _LONGEST_WAIT_S = 0.5
 _READS_AT_ONCE = 32
@@ -30,7 +30,7 @@ RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
 
 
 @dataclass
-class Seat:
+class AgentSlot:
     """The place of an agent: a host with its sockets; an agent that was killed leaves it empty."""
 
     host: str
@@ -95,11 +95,11 @@ class SocketLoop:
         self._numbers = itertools.count()
         self._peers: dict[str, int] = {}
 
-    def add_seat(self, seat: Seat) -> None:
+    def add_slot(self, slot: AgentSlot) -> None:
         """Serve a host's sockets from now on."""
-        stamp_arrivals(seat.endpoint)
-        self.add_reader(seat.endpoint.fileno(), partial(self._read, seat))
-        self.add_reader(seat.prober.fileno(), partial(self._read_probes, seat))
+        stamp_arrivals(slot.endpoint)
+        self.add_reader(slot.endpoint.fileno(), partial(self._read, slot))
+        self.add_reader(slot.prober.fileno(), partial(self._read_probes, slot))
 
     def add_reader(self, descriptor: int, read: Callable[[], None]) -> None:
         """Call a function whenever a descriptor is readable or has an error."""
@@ -112,24 +112,24 @@ class SocketLoop:
         heapq.heappush(self._due, (time_us, number, call))
         return number
 
-    def seat_agent(self, seat: Seat, agent: Agent) -> None:
-        """Start an agent at a seat, now."""
-        seat.agent = agent
+    def place_agent(self, slot: AgentSlot, agent: Agent) -> None:
+        """Start an agent at a slot, now."""
+        slot.agent = agent
         now_us = self._clock.now_us()
-        self._do(now_us, seat, agent.start(now_us))
+        self._do(now_us, slot, agent.start(now_us))
 
-    def stop_agent(self, seat: Seat) -> None:
+    def stop_agent(self, slot: AgentSlot) -> None:
         """Let an agent say goodbye and leave, now."""
-        if seat.agent is not None:
+        if slot.agent is not None:
             now_us = self._clock.now_us()
-            self._do(now_us, seat, seat.agent.stop(now_us))
-        self.unseat(seat)
+            self._do(now_us, slot, slot.agent.stop(now_us))
+        self.remove_agent(slot)
 
-    def unseat(self, seat: Seat) -> None:
+    def remove_agent(self, slot: AgentSlot) -> None:
         """Let an agent vanish without a word."""
-        seat.agent = None
-        seat.timers.clear()
-        seat.prober.forget()
+        slot.agent = None
+        slot.timers.clear()
+        slot.prober.forget()
 
     def run(self, until_us: int) -> None:
         """Serve until the time of the run is over."""
@@ -150,38 +150,38 @@ class SocketLoop:
             call(now_us)
 
     def _set_timer(
-        self, seat: Seat, name: Hashable, time_us: int, call: Callable[[int], None]
+        self, slot: AgentSlot, name: Hashable, time_us: int, call: Callable[[int], None]
     ) -> None:
-        """Call a function at a time, unless the seat's timer of that name is changed before."""
+        """Call a function at a time, unless the slot's timer of that name is changed before."""
 
         def call_if_current(now_us: int) -> None:
-            if seat.timers.get(name) == number:
-                del seat.timers[name]
+            if slot.timers.get(name) == number:
+                del slot.timers[name]
                 call(now_us)
 
-        seat.timers[name] = number = self.call_at(time_us, call_if_current)
+        slot.timers[name] = number = self.call_at(time_us, call_if_current)
 
-    def _wake(self, seat: Seat, name: Hashable, now_us: int) -> None:
-        if seat.agent is not None:
-            self._do(now_us, seat, seat.agent.on_timer(now_us, name))
+    def _wake(self, slot: AgentSlot, name: Hashable, now_us: int) -> None:
+        if slot.agent is not None:
+            self._do(now_us, slot, slot.agent.on_timer(now_us, name))
 
-    def _read(self, seat: Seat) -> None:
+    def _read(self, slot: AgentSlot) -> None:
         for _ in range(_READS_AT_ONCE):
             try:
-                data, ancillary, _, (text, _) = seat.endpoint.recvmsg(
+                data, ancillary, _, (text, _) = slot.endpoint.recvmsg(
                     MAX_DATAGRAM_BYTES + 1, STAMP_BYTES
                 )
             except BlockingIOError:
                 return
             except OSError:
                 continue  # an ICMP error about a datagram of ours, which is nobody's concern
-            if seat.agent is not None:
+            if slot.agent is not None:
                 arrived_us = self._clock.at_us(arrival_ns(ancillary))
                 self.datagram_lag.note(max(0, self._clock.now_us() - arrived_us))
                 # For an agent, time is when things happen to it, and never goes back.
-                came_us = max(seat.seen_us, arrived_us)
-                actions = seat.agent.on_bytes(came_us, self._peer(text), data)
-                self._do(came_us, seat, actions)
+                came_us = max(slot.seen_us, arrived_us)
+                actions = slot.agent.on_bytes(came_us, self._peer(text), data)
+                self._do(came_us, slot, actions)
 
     def _peer(self, text: str) -> int:
         peer = self._peers.get(text)
@@ -189,55 +189,55 @@ class SocketLoop:
             peer = self._peers[text] = int.from_bytes(socket.inet_aton(text), "big")
         return peer
 
-    def _read_probes(self, seat: Seat) -> None:
+    def _read_probes(self, slot: AgentSlot) -> None:
         now_us = self._clock.now_us()
-        self._finish_probes(seat, now_us, seat.prober.on_readable(now_us))
+        self._finish_probes(slot, now_us, slot.prober.on_readable(now_us))
 
-    def _time_probes(self, seat: Seat, now_us: int) -> None:
-        self._finish_probes(seat, now_us, seat.prober.on_time(now_us))
+    def _time_probes(self, slot: AgentSlot, now_us: int) -> None:
+        self._finish_probes(slot, now_us, slot.prober.on_time(now_us))
 
-    def _finish_probes(self, seat: Seat, now_us: int, routes: Sequence[Route]) -> None:
+    def _finish_probes(self, slot: AgentSlot, now_us: int, routes: Sequence[Route]) -> None:
         """Hand over finished routes, and wait for what the others need."""
         for route in routes:
-            if seat.agent is not None:
-                self._do(now_us, seat, seat.agent.on_route(now_us, route))
-        deadline_us = seat.prober.next_deadline_us
+            if slot.agent is not None:
+                self._do(now_us, slot, slot.agent.on_route(now_us, route))
+        deadline_us = slot.prober.next_deadline_us
         if deadline_us is not None:
-            self._set_timer(seat, _PROBING, deadline_us, partial(self._time_probes, seat))
+            self._set_timer(slot, _PROBING, deadline_us, partial(self._time_probes, slot))
 
-    def _do(self, now_us: int, seat: Seat, actions: list[Action]) -> None:
+    def _do(self, now_us: int, slot: AgentSlot, actions: list[Action]) -> None:
         """Carry out what an agent wants after what happened at a time; it waits from now on."""
-        seat.seen_us, started_us = now_us, self._clock.now_us()
+        slot.seen_us, started_us = now_us, self._clock.now_us()
         for action in actions:
             match action:
                 case Datagram():
-                    self._transmit(seat, action)
+                    self._transmit(slot, action)
                 case SetTimer(name, delay_us):
                     if delay_us < 0:
                         raise AgentFailed.blame(
-                            seat.host, now_us, ValueError(f"a timer in the past: {action}")
+                            slot.host, now_us, ValueError(f"a timer in the past: {action}")
                         )
-                    wake = partial(self._wake, seat, name)
-                    self._set_timer(seat, name, started_us + delay_us, wake)
+                    wake = partial(self._wake, slot, name)
+                    self._set_timer(slot, name, started_us + delay_us, wake)
                 case CancelTimer(name):
-                    seat.timers.pop(name, None)
+                    slot.timers.pop(name, None)
                 case ProbeRoute(target):
-                    seat.prober.probe(started_us, target)
-                    self._finish_probes(seat, started_us, ())
+                    slot.prober.probe(started_us, target)
+                    self._finish_probes(slot, started_us, ())
                 case Deliver(event_id):
-                    self._record(now_us, seat.host, "delivered", {"event_id": event_id})
+                    self._record(now_us, slot.host, "delivered", {"event_id": event_id})
                 case Record(what, values):
-                    self._record(now_us, seat.host, what, values)
+                    self._record(now_us, slot.host, what, values)
                 case _:
                     raise AgentFailed.blame(
-                        seat.host, now_us, TypeError(f"expected an effect, found {action!r}")
+                        slot.host, now_us, TypeError(f"expected an effect, found {action!r}")
                     )
 
-    def _transmit(self, seat: Seat, datagram: Datagram) -> None:
+    def _transmit(self, slot: AgentSlot, datagram: Datagram) -> None:
         address = socket.inet_ntoa(datagram.receiver.to_bytes(4, "big"))
         try:
-            seat.endpoint.sendto(encode(datagram), (address, PORT))
+            slot.endpoint.sendto(encode(datagram), (address, PORT))
         except OSError:
             # No route, or an ICMP error about an earlier datagram: lost, as on any network.
-            if seat.agent is not None:
-                seat.agent.counts["unsent"] += 1
+            if slot.agent is not None:
+                slot.agent.counts["unsent"] += 1

@@ -21,7 +21,7 @@ does not apply or was not captured.
     udp_length       as the UDP header says
     icmp_type, icmp_code       of ICMP and ICMPv6
     quoted_source … quoted_target_port   the packet that an IPv4 ICMP error complains about
-    kind … sent_us   our own header, as in `agents/codec.py`; `event_id` is its 64 bits as a
+    kind … sent_us   our own header, as in `agents/wire/codec.py`; `event_id` is its 64 bits as a
                      signed number
 """
 

@@ -1,6 +1,6 @@
 """What IP carries, as far as we look: UDP with our own header, TCP ports, ICMP.
 
-Our header is laid out in `agents/codec.py`; a test compares the two.
+Our header is laid out in `agents/wire/codec.py`; a test compares the two.
 """
 
 from analysis.captures.arrays import layout

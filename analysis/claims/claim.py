@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analysis.claims.evidence import Evidence, Finding, SweepRows, UnfitRows, matches
-from analysis.figures import Row
+from analysis.figures.sweep import Row
 
 FEWEST_SEEDS = 3
 

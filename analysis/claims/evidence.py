@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from analysis.errors import AnalysisError
-from analysis.figures import Row, mean_interval, read_series
+from analysis.figures.sweep import Row, mean_interval, read_series
 
 ByKey = Mapping[str, Any]
 Values = Mapping[int, float]  # by seed

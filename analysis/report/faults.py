@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.recovery import is_failure
+from analysis.metrics.recovery import is_failure
 from analysis.report.reported_run import ReportedRun
 
 Row = dict[str, Any]

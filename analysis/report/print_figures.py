@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.overlay_picture import draw_overlay, overlay_lines
+from analysis.figures.overlay import draw_overlay, overlay_lines
 from analysis.report.distributions import Distribution
 from analysis.report.reported_run import ReportedRun
 

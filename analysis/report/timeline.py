@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analysis.recovery import is_failure
+from analysis.metrics.recovery import is_failure
 from analysis.report.faults import played_faults, read_moments
 from analysis.report.reported_run import ReportedRun
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.codec import kind_names
 from agents.kinds import LAYERS, find_protocol
+from agents.wire.codec import kind_names
 from testbed.errors import UsageError
-from testbed.run import hand_over
-from testbed.verdict import Verdict, judge_metrics
+from testbed.ownership import hand_over
+from testbed.run.verdict import Verdict, judge_metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +59,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from analysis.run_files import is_run, open_run
+    from analysis.run_directory import is_run, open_run
 
     runs = [path for path in options.runs if is_run(path)]
     if runs and len(runs) < len(options.runs):
@@ -115,7 +115,7 @@ def _place_beside(places: Sequence[Path], files: Sequence[Path]) -> Path:
 
 def analyze_fresh(run: Path) -> tuple[Metrics, Verdict | None]:
     """The metrics of a run that has just ended, and the verdict with them in view."""
-    from analysis.run_files import open_run
+    from analysis.run_directory import open_run
 
     with _session("local[*]", open_run(run).is_small) as spark:
         return _analyze(spark, run, again=False)
@@ -150,9 +150,9 @@ def message_kinds() -> dict[int, str]:
 @contextmanager
 def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
     """A Spark session, whose workers have what they need from us if they are elsewhere."""
-    from analysis.spark import open_session
-    from analysis.spark_failures import clear_failures
-    from analysis.spark_tasks import shipped_packages
+    from analysis.spark.failures import clear_failures
+    from analysis.spark.session import open_session
+    from analysis.spark.tasks import shipped_packages
 
     start = time.perf_counter()
     with (
@@ -163,7 +163,7 @@ def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
         if master.startswith("local"):
             yield spark
             return
-        with shipped_packages(spark, ("analysis", "topologies"), "tdo-testbed"):
+        with shipped_packages(spark, ("analysis", "topologies", "workloads"), "tdo-testbed"):
             yield spark
 
 

@@ -6,8 +6,8 @@ import sys
 
 from testbed.commands.privileges import require_root
 from testbed.detached.launch import Launch, launch
-from testbed.sweep import Sweep
-from testbed.sweep_directory import SweepDirectory
+from testbed.sweeps.directory import SweepDirectory
+from testbed.sweeps.file import Sweep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

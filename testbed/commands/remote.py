@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.commands.status import print_run, print_status
-from testbed.experiment import BACKENDS, parse_change
-from testbed.sweep import load_sweep
+from testbed.experiment.file import BACKENDS, parse_change
+from testbed.sweeps.file import load_sweep
 
 _FAILED, _NOT_VALID = 1, 3
 

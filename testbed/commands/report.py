@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
-from testbed.run import hand_over
+from testbed.ownership import hand_over
 
 
 def add_parser(commands: Any) -> None:

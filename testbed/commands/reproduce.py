@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from testbed.commands.privileges import require_root
 from testbed.commands.sweep import add_arguments, draw_figures, load_measure, make_carriers
 from testbed.errors import ExperimentError, UsageError
-from testbed.experiment import BACKENDS, parse_change
-from testbed.run import hand_over
-from testbed.sweep import Sweep, load_sweep
-from testbed.sweep_directory import FAILED, Row, SweepDirectory, count_commits, find_runs
-from testbed.sweep_runs import Carrier, play_sweep
+from testbed.experiment.file import BACKENDS, parse_change
+from testbed.ownership import hand_over
+from testbed.sweeps.directory import FAILED, Row, SweepDirectory, count_commits, find_runs
+from testbed.sweeps.file import Sweep, load_sweep
+from testbed.sweeps.runs import Carrier, play_sweep
 
 if TYPE_CHECKING:
     from analysis.claims import Claim, ClaimResult, SweepFiles, SweepRows

@@ -13,10 +13,10 @@ from testbed.commands.privileges import require_root
 from testbed.commands.report import report_run
 from testbed.commands.sweep import add_arguments, run_sweep
 from testbed.detached.launch import is_detached
-from testbed.experiment import BACKENDS, Experiment, parse_change
-from testbed.run import Outcome, run_experiment
-from testbed.run_directory import load_run_experiment
-from testbed.sweep import load_sweep
+from testbed.experiment.file import BACKENDS, Experiment, parse_change
+from testbed.run.directory import load_run_experiment
+from testbed.run.lifecycle import Outcome, run_experiment
+from testbed.sweeps.file import load_sweep
 from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 

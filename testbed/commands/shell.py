@@ -15,9 +15,9 @@ from testbed.commands.privileges import require_root
 from testbed.emulation.capture import Capture
 from testbed.emulation.network import EmulatedNetwork, Phase
 from testbed.errors import UsageError
-from testbed.experiment import load_experiment
-from testbed.run import hand_over
-from testbed.stage import make_underlay
+from testbed.experiment.file import load_experiment
+from testbed.ownership import hand_over
+from testbed.run.stage import make_underlay
 from topologies.errors import TestbedError
 from topologies.importers import load_topology
 from topologies.underlay import Underlay

@@ -14,10 +14,10 @@ from typing import Any
 from testbed.commands.analyze import analyze_apart
 from testbed.commands.privileges import require_root
 from testbed.errors import ExperimentError
-from testbed.run import hand_over
-from testbed.sweep import VARIANT, Sweep
-from testbed.sweep_directory import FAILED, Row, SweepDirectory
-from testbed.sweep_runs import (
+from testbed.ownership import hand_over
+from testbed.sweeps.directory import FAILED, Row, SweepDirectory
+from testbed.sweeps.file import VARIANT, Sweep
+from testbed.sweeps.runs import (
     ATTEMPTS,
     Carrier,
     Measure,
@@ -27,7 +27,7 @@ from testbed.sweep_runs import (
     play_sweep,
 )
 
-PACKAGES = ("topologies", "agents", "testbed", "analysis")
+PACKAGES = ("topologies", "workloads", "agents", "testbed", "analysis")
 _DISTRIBUTION = "tdo-testbed"
 _DRIVER_MEMORY_MB = 1_024  # it only hands out texts
 _SHOWN_METRICS = ("discovered_links", "inferences", "rdp.mean", "stress_ratio", "figures.messages")
@@ -70,7 +70,7 @@ def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[
 
 def load_measure() -> Measure:
     """What measures a run; only commands that need it wait for its imports."""
-    from analysis.routing_metrics import measure_run
+    from analysis.metrics.recorded_routing import measure_run
 
     return measure_run
 
@@ -81,7 +81,7 @@ def carry_on_spark(
     """Let Spark do the tasks, with a session that lasts as long; none is started for nothing."""
     if not tasks:
         return
-    from analysis.spark import open_session
+    from analysis.spark.session import open_session
 
     chosen = choose_master(master, jobs)
     settings = {"spark.task.maxFailures": str(ATTEMPTS)}
@@ -98,7 +98,7 @@ def carry_in_session(
     spark: Any, at_once: int | None, measure: Measure | None, tasks: Sequence[str]
 ) -> Generator[tuple[str, str]]:
     """Let a Spark session do the tasks; yields each with its row."""
-    from analysis.spark_tasks import carry, shipped_packages
+    from analysis.spark.tasks import carry, shipped_packages
 
     work = functools.partial(perform_task, measure=measure)
     # Values in lists mostly go up, and so does what runs take. Those that take longest come first,
@@ -157,7 +157,7 @@ def draw_figures(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -
     """Draw the figures that the file asks for; returns their files."""
     if not sweep.figures:
         return []
-    from analysis.figures import Figure, FigureError, draw_figure, read_series
+    from analysis.figures.sweep import Figure, FigureError, draw_figure, read_series
 
     folder = directory.path / "figures"
     shutil.rmtree(folder, ignore_errors=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 from testbed.detached.keeper import DETACHED_VARIABLE
 from testbed.detached.state import RUNS, RunFolder, now
 from testbed.errors import EmulationError, UsageError
-from testbed.experiment import NAME_PATTERN
+from testbed.experiment.file import NAME_PATTERN
+from testbed.ownership import hand_over
 from testbed.processes import boot_id, start_time
-from testbed.run import hand_over
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from agents.codec import PORT
+from agents.agent_spec import AgentSpec
 from agents.kinds import find_protocol, make_agent
+from agents.probing.route_probe import RouteProbe
 from agents.records import RecordLog
-from agents.route_probe import RouteProbe
 from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
-from agents.runtime.sockets import Clock, Seat, SocketLoop
-from testbed.casting import Casting
+from agents.runtime.sockets import AgentSlot, Clock, SocketLoop
+from agents.wire.codec import PORT
 from testbed.emulation.capacity import raise_descriptor_limit
 from testbed.emulation.namespaces import entered
 from testbed.emulation.privileges import AGENTS_FIRST, become_nobody, hurry
@@ -38,13 +38,13 @@ class AgentProcess:
 
     def __init__(self, setting: dict[str, Any], log: RecordLog) -> None:
         self._setting = setting
-        castings = [(_read_casting(plain), space) for plain, space in setting["castings"]]
-        self._castings = {casting.host: casting for casting, _ in castings}
+        specs = [(_read_spec(plain), space) for plain, space in setting["specs"]]
+        self._castings = {spec.host: spec for spec, _ in specs}
         self._log = log
         for section, settings in setting["layers"].items():
             find_protocol(section, settings["kind"])  # loaded now, while no timer waits for it
         self._held = HeldClock(setting["clock"])
-        self._seats = {casting.host: self._open_seat(casting, at) for casting, at in castings}
+        self._slots = {spec.host: self._open_slot(spec, at) for spec, at in specs}
         self._planned = set(self._castings)
         self._lives = dict.fromkeys(self._castings, setting["first_life"])
 
@@ -54,24 +54,24 @@ class AgentProcess:
         clock = Clock(self._held, origin_ns, self._setting["time_scale"])
         loop = SocketLoop(clock, self._log.write)
         loop.add_reader(0, partial(self._obey, loop))
-        for host, seat in self._seats.items():
-            loop.add_seat(seat)
+        for host, slot in self._slots.items():
+            loop.add_slot(slot)
             start_us = self._castings[host].start_us
             loop.call_at(start_us, partial(self._start_as_planned, loop, host))
         end_us = self._setting["duration_us"]
         loop.run(end_us)
-        for host, seat in self._seats.items():
-            if seat.agent is not None:
-                self._log.write(end_us, host, "agent_ended", seat.agent.figures)
+        for host, slot in self._slots.items():
+            if slot.agent is not None:
+                self._log.write(end_us, host, "agent_ended", slot.agent.figures)
         return {
             "lag": loop.timer_lag.to_values(),
             "datagram_lag": loop.datagram_lag.to_values(),
             "cpu_s": process_time(),
         }
 
-    def _open_seat(self, casting: Casting, namespace_path: str) -> Seat:
+    def _open_slot(self, spec: AgentSpec, namespace_path: str) -> AgentSlot:
         """The sockets of a host, opened inside its namespace."""
-        address = socket.inet_ntoa(casting.address.to_bytes(4, "big"))
+        address = socket.inet_ntoa(spec.address.to_bytes(4, "big"))
         namespace = os.open(namespace_path, os.O_RDONLY)
         with entered(namespace):
             endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
@@ -80,7 +80,7 @@ class AgentProcess:
             scale = self._setting["time_scale"]
             prober = Prober(RouteProbe, time_scale=scale, held=self._held)
         os.close(namespace)
-        return Seat(casting.host, endpoint, prober)
+        return AgentSlot(spec.host, endpoint, prober)
 
     def _start_as_planned(self, loop: SocketLoop, host: str, _now_us: int) -> None:
         if host in self._planned:
@@ -88,11 +88,11 @@ class AgentProcess:
 
     def _start(self, loop: SocketLoop, host: str) -> None:
         self._planned.discard(host)
-        loop.unseat(self._seats[host])
+        loop.remove_agent(self._slots[host])
         given = self._castings[host].surroundings(self._lives[host])
         agent = make_agent(self._setting["layers"], self._setting["run_id"], given)
         self._lives[host] += 1
-        loop.seat_agent(self._seats[host], agent)
+        loop.place_agent(self._slots[host], agent)
 
     def _obey(self, loop: SocketLoop) -> None:
         """Carry out a command; without anybody to give commands there is nothing to run for."""
@@ -102,17 +102,17 @@ class AgentProcess:
         command = json.loads(line)
         if "kill" in command:
             self._planned.discard(command["kill"])
-            loop.unseat(self._seats[command["kill"]])
+            loop.remove_agent(self._slots[command["kill"]])
         if "stop" in command:
             self._planned.discard(command["stop"])
-            loop.stop_agent(self._seats[command["stop"]])
+            loop.stop_agent(self._slots[command["stop"]])
         if "restart" in command:
             self._start(loop, command["restart"])
 
 
-def _read_casting(plain: dict[str, Any]) -> Casting:
+def _read_spec(plain: dict[str, Any]) -> AgentSpec:
     lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
-    return Casting(**plain | lists)
+    return AgentSpec(**plain | lists)
 
 
 def _read_line() -> bytes:

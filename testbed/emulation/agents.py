@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.casting import Casting
+from agents.agent_spec import AgentSpec
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
-from testbed.experiment import Experiment
+from testbed.experiment.file import Experiment
 
 _HEAD_START_NS = 300_000_000
 _PATIENCE_S = 60.0
@@ -22,7 +22,7 @@ _PATIENCE_S = 60.0
 class _Group:
     """The agents of one process; the log counts its lives, as a killed one may be restarted."""
 
-    castings: Sequence[Casting]
+    specs: Sequence[AgentSpec]
     process: subprocess.Popen[str] | None = None
     lives: int = 0
 
@@ -34,15 +34,15 @@ class AgentProcesses:
         self,
         network: EmulatedNetwork,
         experiment: Experiment,
-        castings: list[Casting],
+        specs: list[AgentSpec],
         folder: Path,
     ) -> None:
         self._network = network
         self._experiment = experiment
         self._folder = folder
         size = experiment.agents_per_process
-        self._groups = [_Group(castings[i : i + size]) for i in range(0, len(castings), size)]
-        self._group_of = {c.host: group for group in self._groups for c in group.castings}
+        self._groups = [_Group(specs[i : i + size]) for i in range(0, len(specs), size)]
+        self._group_of = {c.host: group for group in self._groups for c in group.specs}
         self._origin_ns = 0
 
     @property
@@ -67,7 +67,7 @@ class AgentProcesses:
     def kill(self, host: str) -> None:
         """Let an agent vanish: its process where it has one of its own."""
         group = self._group(host)
-        if len(group.castings) > 1:
+        if len(group.specs) > 1:
             self._tell(group, {"kill": host})
         elif group.process is not None:
             group.process.kill()
@@ -83,7 +83,7 @@ class AgentProcesses:
     def restart(self, host: str) -> None:
         """Start an agent anew where it was killed."""
         group = self._group(host)
-        if len(group.castings) > 1:
+        if len(group.specs) > 1:
             self._tell(group, {"restart": host})
             return
         self.kill(host)
@@ -116,7 +116,7 @@ class AgentProcesses:
 
     def _spawn(self, group: _Group, start_at_once: bool = False) -> None:
         group.lives += 1
-        name = f"{group.castings[0].host}-{group.lives}"
+        name = f"{group.specs[0].host}-{group.lives}"
         with (self._folder / f"{name}.stderr").open("w") as errors:
             group.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "testbed.emulation.agent_process"],
@@ -130,10 +130,10 @@ class AgentProcesses:
         self._tell(group, self._setting(group, name, start_at_once))
 
     def _setting(self, group: _Group, name: str, start_at_once: bool) -> dict[str, Any]:
-        castings = []
-        for casting in group.castings:
-            plain = asdict(casting) | ({"start_us": 0} if start_at_once else {})
-            castings.append((plain, self._network.namespace_path(casting.host)))
+        specs = []
+        for spec in group.specs:
+            plain = asdict(spec) | ({"start_us": 0} if start_at_once else {})
+            specs.append((plain, self._network.namespace_path(spec.host)))
         return {
             "run_id": int(self._network.ledger.run_id, 16),
             "clock": self._network.link_layer.clock_path,
@@ -142,12 +142,12 @@ class AgentProcesses:
             "layers": self._experiment.layers,
             "first_life": group.lives,
             "log": str(self._folder / f"{name}.jsonl"),
-            "castings": castings,
+            "specs": specs,
         }
 
     def _tell(self, group: _Group, message: dict[str, Any]) -> None:
         if group.process is None or group.process.stdin is None:
-            raise EmulationError(f"agents of {group.castings[0].host}: killed, cannot be told")
+            raise EmulationError(f"agents of {group.specs[0].host}: killed, cannot be told")
         try:
             group.process.stdin.write(json.dumps(message) + "\n")
             group.process.stdin.flush()
@@ -158,12 +158,12 @@ class AgentProcesses:
         """The next answer of a process; its last words if it has ended instead."""
         process = group.process
         if process is None or process.stdout is None:
-            raise EmulationError(f"agents of {group.castings[0].host}: expected them to run")
+            raise EmulationError(f"agents of {group.specs[0].host}: expected them to run")
         poller = select.poll()  # the descriptor may be too large a number for select
         poller.register(process.stdout, select.POLLIN)
         if not poller.poll(_PATIENCE_S * 1000):
             raise EmulationError(
-                f"agents of {group.castings[0].host}: expected an answer within "
+                f"agents of {group.specs[0].host}: expected an answer within "
                 f"{_PATIENCE_S:.0f} s, found none"
             )
         line = process.stdout.readline()
@@ -172,9 +172,9 @@ class AgentProcesses:
         status = process.wait()
         group.process = None
         if status != 0 or not line:  # a negative status is the signal that ended it
-            log = self._folder / f"{group.castings[0].host}-{group.lives}.stderr"
+            log = self._folder / f"{group.specs[0].host}-{group.lives}.stderr"
             words = log.read_text().strip().rpartition("\n")[2]
             raise EmulationError(
-                f"agents of {group.castings[0].host}: exited {status}: {words} (see {log})"
+                f"agents of {group.specs[0].host}: exited {status}: {words} (see {log})"
             )
         return dict(json.loads(line))

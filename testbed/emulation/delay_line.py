@@ -35,7 +35,7 @@ from typing import Any
 from agents.runtime.held_clock import ClockKeeper
 from testbed.emulation.namespaces import entered
 from testbed.emulation.privileges import LINKS_FIRST, hurry, keep_awake
-from topologies.carriage import Carriage, Fate
+from topologies.channel_model import ChannelModel, Fate
 from topologies.underlay import Channel
 
 _TUNSETIFF = 0x400454CA
@@ -54,7 +54,7 @@ _LARGEST_MARGIN_NS = 150_000
 _CLOSING_THREADS = 128
 
 
-class LineChannel(Carriage):
+class LineChannel(ChannelModel):
     """One direction of a link: to the device it writes, with what happened to its packets."""
 
     __slots__ = ("forwarded", "lost", "overflowed", "to_host", "writes")

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agents.agent_spec import AgentSpec
 from agents.runtime.packet_notes import CrossingCount
 from agents.runtime.simulator import Simulator
-from testbed.casting import Casting
 from testbed.emulation.capacity import needed_mb
-from testbed.experiment import Experiment
+from testbed.experiment.file import Experiment
 from testbed.simulation.run import populate
 from topologies.underlay import Underlay
 
@@ -124,12 +124,12 @@ class Forecast:
 def foresee(
     experiment: Experiment,
     underlay: Underlay,
-    castings: list[Casting],
+    specs: list[AgentSpec],
     has_line: bool,
     say: Callable[[str], None],
 ) -> Forecast:
     """Rehearse an experiment, and say what it will ask of the machine."""
-    rehearsal = rehearse(experiment, underlay, castings, say)
+    rehearsal = rehearse(experiment, underlay, specs, say)
     machine = Machine(os.cpu_count() or 1, has_line, experiment.capture != "none")
     busiest, scale = find_busiest(rehearsal.loads, machine), experiment.time_scale
     line_busy = machine.line_busy(busiest)
@@ -148,7 +148,7 @@ def foresee(
 
 
 def rehearse(
-    experiment: Experiment, underlay: Underlay, castings: list[Casting], say: Callable[[str], None]
+    experiment: Experiment, underlay: Underlay, specs: list[AgentSpec], say: Callable[[str], None]
 ) -> Rehearsal:
     """What happens if the network keeps its times.
 
@@ -159,7 +159,7 @@ def rehearse(
     end_us = int(experiment.duration_s * 1e6)
     longest_s = min(_LONGEST_REHEARSAL_S, experiment.duration_s * experiment.time_scale)
     with Simulator(underlay, seed=experiment.seed, notes=crossings) as simulator:
-        populate(simulator, experiment, castings)
+        populate(simulator, experiment, specs)
         start_s = spoken_s = time.monotonic()
         while simulator.now_us < end_us and time.monotonic() - start_s < longest_s:
             second, before = simulator.now_us // 1_000_000, simulator.messages
@@ -213,6 +213,8 @@ def _needed_mb(experiment: Experiment, underlay: Underlay) -> float:
 
 def _analysis_mb(captured: int) -> float:
     """What the analysis takes, when nothing is left of the network."""
-    from analysis.spark import driver_memory_mb  # only emulated runs need wait for that import
+    from analysis.spark.session import (
+        driver_memory_mb,  # only emulated runs need wait for that import
+    )
 
     return _SPARK_MB + min(captured * _SPARK_MB_PER_PACKET, driver_memory_mb())

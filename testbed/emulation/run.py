@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from testbed.casting import Casting
+from agents.agent_spec import AgentSpec
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.capture import Capture
 from testbed.emulation.forecast import foresee
 from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
-from testbed.experiment import Experiment, Fault
+from testbed.experiment.file import Experiment, Fault
 from topologies.underlay import Underlay
 
 _PROGRESS_S = 5.0
@@ -30,23 +30,23 @@ Say = Callable[[str], None]
 
 
 def emulate(
-    experiment: Experiment, underlay: Underlay, castings: list[Casting], folder: Path, say: Say
+    experiment: Experiment, underlay: Underlay, specs: list[AgentSpec], folder: Path, say: Say
 ) -> dict[str, Any]:
     """Run an experiment on a network of namespaces; returns figures for the verdict."""
     scale = experiment.time_scale
     stretched = underlay.stretched(scale)
     wanted = None if experiment.links == "best" else experiment.links
     links = choose_links(wanted, experiment.seed).kind
-    forecast = foresee(experiment, underlay, castings, links == DelayLineLinks.kind, say)
+    forecast = foresee(experiment, underlay, specs, links == DelayLineLinks.kind, say)
     say(str(forecast))
     say(f"building {len(underlay.routers)} routers and {len(underlay.hosts)} hosts")
     with (
         EmulatedNetwork(stretched, links=links, seed=experiment.seed, time_scale=scale) as network,
         _capture(experiment, network, folder.parent / "captures") as capture,
     ):
-        agents = AgentProcesses(network, experiment, castings, folder)
+        agents = AgentProcesses(network, experiment, specs, folder)
         try:
-            say(f"starting {len(castings)} agents, links by {network.link_layer.kind}")
+            say(f"starting {len(specs)} agents, links by {network.link_layer.kind}")
             agents.start()
             before, held_ns = _processor_ticks(), network.clock.held_ns
             clock = _play(experiment, network, agents, say)

@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.detached.state import GOING_ON
 from testbed.errors import UsageError
-from testbed.experiment import NAME_PATTERN
+from testbed.experiment.file import NAME_PATTERN
 from testbed.remote.connection import Connection
 from testbed.remote.errors import RemoteError
 from testbed.remote.far_machine import FarMachine, last_object
@@ -17,8 +17,8 @@ from testbed.remote.fetching import fetch_directory
 from testbed.remote.parcels import pack_experiment, pack_project
 from testbed.remote.session import Say, Session
 from testbed.remote.ssh_settings import find_destination
-from testbed.run_directory import point_latest
-from testbed.sweep import Sweep
+from testbed.run.directory import point_latest
+from testbed.sweeps.file import Sweep
 
 Run = dict[str, Any]  # as `tdo status --json` has it
 

@@ -16,10 +16,19 @@ from pathlib import Path, PurePosixPath
 
 from testbed.errors import ExperimentError
 from testbed.remote.errors import RemoteError
-from testbed.sweep import Sweep
+from testbed.sweeps.file import Sweep
 
 PROJECT = Path(__file__).parents[2]
-_FOLDERS = ("agents", "analysis", "benchmarks", "experiments", "scripts", "testbed", "topologies")
+_FOLDERS = (
+    "agents",
+    "analysis",
+    "benchmarks",
+    "experiments",
+    "scripts",
+    "testbed",
+    "topologies",
+    "workloads",
+)
 _FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
 _NEEDED = ("setup.py", "pyproject.toml", "scripts/setup")
 _DIGITS = 16

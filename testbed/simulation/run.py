@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import Agent
+from agents.agent_spec import AgentSpec
 from agents.kinds import make_agent
 from agents.records import RecordLog
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
-from testbed.casting import Casting
-from testbed.experiment import Experiment, Fault
+from testbed.experiment.file import Experiment, Fault
 from topologies.underlay import Underlay
 
 _PROGRESS_STEPS = 5
@@ -20,7 +20,7 @@ _PROGRESS_STEPS = 5
 def simulate(
     experiment: Experiment,
     underlay: Underlay,
-    castings: list[Casting],
+    specs: list[AgentSpec],
     folder: Path,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -31,9 +31,9 @@ def simulate(
     with (folder / "simulation.jsonl").open("w") as file:
         log = RecordLog(file)
         with Simulator(underlay, seed=experiment.seed, record=log.write, notes=notes) as simulator:
-            living = populate(simulator, experiment, castings)
+            running = populate(simulator, experiment, specs)
             by_second = _run_by_second(simulator, end_us, say)
-        for host, agent in living.agents.items():
+        for host, agent in running.agents.items():
             log.write(end_us, host, "agent_ended", agent.figures)
     return {
         "messages": simulator.messages,
@@ -42,14 +42,16 @@ def simulate(
     }
 
 
-def populate(simulator: Simulator, experiment: Experiment, castings: list[Casting]) -> "Living":
+def populate(
+    simulator: Simulator, experiment: Experiment, specs: list[AgentSpec]
+) -> "RunningAgents":
     """Plan all that will happen to the agents and to the network."""
-    living = Living(experiment, simulator)
-    for casting in castings:
-        living.add(casting, _is_forestalled(casting, experiment.faults))
+    running = RunningAgents(experiment, simulator)
+    for spec in specs:
+        running.add(spec, _is_forestalled(spec, experiment.faults))
     for fault in experiment.faults:
-        plan(fault, simulator, living)
-    return living
+        plan(fault, simulator, running)
+    return running
 
 
 def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]) -> list[int]:
@@ -66,7 +68,7 @@ def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]
     return by_second
 
 
-class Living:
+class RunningAgents:
     """The agents that live now, each in one of its lives."""
 
     def __init__(self, experiment: Experiment, simulator: Simulator) -> None:
@@ -75,46 +77,46 @@ class Living:
         self._simulator = simulator
         self._lives: Counter[str] = Counter()
 
-    def add(self, casting: Casting, is_stillborn: bool) -> None:
+    def add(self, spec: AgentSpec, starts_by_fault: bool) -> None:
         """Plan the birth of an agent, unless a fault comes before and decides instead."""
-        self._simulator.add_agent(casting.host, lambda: self._make(casting))
-        if not is_stillborn:
-            self._simulator.start_agent(casting.start_us, casting.host)
+        self._simulator.add_agent(spec.host, lambda: self._make(spec))
+        if not starts_by_fault:
+            self._simulator.start_agent(spec.start_us, spec.host)
 
     def end(self, at_us: int, host: str, with_goodbye: bool) -> None:
         """Plan the end of an agent."""
         end = self._simulator.stop_agent if with_goodbye else self._simulator.kill_agent
         end(at_us, host)
-        self._simulator.call_at(at_us, lambda _now_us: self._bury(host))
+        self._simulator.call_at(at_us, lambda _now_us: self._forget(host))
 
-    def _bury(self, host: str) -> None:
+    def _forget(self, host: str) -> None:
         self.agents.pop(host, None)
 
-    def _make(self, casting: Casting) -> Agent:
-        self._lives[casting.host] += 1
-        given = casting.surroundings(self._lives[casting.host])
+    def _make(self, spec: AgentSpec) -> Agent:
+        self._lives[spec.host] += 1
+        given = spec.surroundings(self._lives[spec.host])
         run_id = self._experiment.seed & 0xFFFFFFFF  # of which the header has 32 bits
         agent = make_agent(self._experiment.layers, run_id, given)
-        self.agents[casting.host] = agent
+        self.agents[spec.host] = agent
         return agent
 
 
-def _is_forestalled(casting: Casting, faults: tuple[Fault, ...]) -> bool:
+def _is_forestalled(spec: AgentSpec, faults: tuple[Fault, ...]) -> bool:
     """Whether an agent is killed or started by a fault before it would start by itself."""
     return any(
         fault.action in ("kill-agent", "stop-agent", "restart-agent")
-        and fault.target == casting.host
-        and fault.at_s * 1e6 <= casting.start_us
+        and fault.target == spec.host
+        and fault.at_s * 1e6 <= spec.start_us
         for fault in faults
     )
 
 
-def plan(fault: Fault, simulator: Simulator, living: Living) -> None:
+def plan(fault: Fault, simulator: Simulator, running: RunningAgents) -> None:
     """Let a fault happen at its time."""
     at_us = int(fault.at_s * 1e6)
     match fault.action:
         case "kill-agent" | "stop-agent":
-            living.end(at_us, fault.target, with_goodbye=fault.action == "stop-agent")
+            running.end(at_us, fault.target, with_goodbye=fault.action == "stop-agent")
         case "restart-agent":
             simulator.start_agent(at_us, fault.target)
         case "link-down" | "link-up":

@@ -16,8 +16,8 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
 
 from analysis.report import write_report
-from tests.browser.report_page import Page, small_underlay
-from tests.report_runs import write_run
+from tests.fixtures.report_page import Page, small_underlay
+from tests.fixtures.report_runs import write_run
 
 _FLAGS = (
     "--headless",

@@ -1,0 +1,1 @@
+"""Overlays: which peers an agent links to."""

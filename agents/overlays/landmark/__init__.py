@@ -1,0 +1,1 @@
+"""The topology discovery overlay built by landmark trees."""

@@ -1,0 +1,212 @@
+"""The landmark approach to topology discovery (section 4.1 of Tariq, Koldehofe and Rothermel,
+"Efficient content-based routing with network topology inference", DEBS 2013).
+
+Some peers, the landmarks, are chosen by lot. Each is the root of a tree that all others join,
+where a peer is the child of one that lies on the underlay route to it from the root. The overlay
+is the union of the trees. Only landmarks infer routes, one to each peer.
+
+`landmark_gossip` has the number of peers and the election, `landmark_forest` and `landmark_tree`
+the trees, `landmark_links` the neighbours; this module puts them together and deals with peers
+that leave, fail, or come back.
+
+We depart from the paper, or say what it leaves open, in these points:
+
+- In the paper the set of landmarks is fixed. Here the lot is drawn again in every epoch of the
+  gossip, for as many landmarks as are missing: the first time all k_L, then what an unlucky draw
+  or failures left open. Where peers arrive over a long time, the first ones are the landmarks.
+- A landmark that its children miss, and that does not answer a request to join either, is held
+  for dead. That is gossiped with an incarnation number; everybody leaves its tree, unless it
+  refutes that. One that restarts soon enough is a landmark still, and its tree forms anew.
+- Case 2 speaks of one peer p; as in TAG, a joiner adopts all children it is a prefix of.
+- Peers with equal routes, on one router, count as case 1, once (see `landmark_tree`).
+- A peer whose parent left or failed asks the root again, with the route it was told, and brings its
+  own children along. Nothing is inferred twice, also if the underlay changes meanwhile.
+- There is no limit on degrees: the paper has none for this approach.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from agents.overlays.landmark.election import LandmarkGossip
+from agents.overlays.landmark.forest import Forest
+from agents.overlays.landmark.links import Links
+from agents.overlays.landmark.messages import (
+    Accept,
+    Connect,
+    Disconnect,
+    Exchange,
+    ExchangeAnswer,
+    Heartbeat,
+    Join,
+    NewParent,
+)
+from agents.probing.route import Route
+from agents.protocol import (
+    Delay,
+    Effect,
+    Effects,
+    PeerId,
+    Protocol,
+    Record,
+    Send,
+    SetTimer,
+    Surroundings,
+)
+
+_MOST_TARGETS = 200  # so many trees fit into a heartbeat, also after a lucky draw
+
+
+class LandmarkOverlay(Protocol):
+    """A peer in the trees of all landmarks, which may be one itself."""
+
+    defaults: ClassVar = {
+        "targets": 10,  # landmarks, k_L in the paper
+        "gossip_period_us": 500_000,
+        "later_gossip_period_us": 2_000_000,  # after two epochs
+        "gossip_rounds": 16,  # in an epoch, at the end of which landmarks are elected
+        "warm_up_rounds": 4,  # of listening, before the first epoch
+        "size_factor": 1.0,  # by which estimates of the number of peers are made wrong
+        "heartbeat_us": 2_000_000,
+        "missed_heartbeats": 4,
+        "join_timeout_us": 5_000_000,
+    }
+    messages = (
+        Exchange, ExchangeAnswer, Join, Connect, Accept, NewParent, Disconnect, Heartbeat,
+    )  # fmt: skip
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Raise if a setting makes no sense."""
+        for key in cls.defaults.keys() - {"size_factor"}:
+            _expect(key, settings[key], settings[key] >= 1, "1 or more")
+        _expect("size_factor", settings["size_factor"], settings["size_factor"] > 0, "above 0")
+        targets = settings["targets"]
+        _expect("targets", targets, targets <= _MOST_TARGETS, f"at most {_MOST_TARGETS}")
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self._heartbeat_us = int(self.settings["heartbeat_us"])
+        self.gossip = LandmarkGossip(self.me, self.contacts, self.random, self.settings)
+        self.forest = Forest(self.me, self.random, int(self.settings["join_timeout_us"]))
+        self._links = Links(self._heartbeat_us, int(self.settings["missed_heartbeats"]))
+
+    def on_start(self, now_us: int) -> Effects:
+        """Begin at a time of one's own, so that peers do not all act at once."""
+        return [
+            Record("agent_started"),
+            SetTimer("gossip", self.random.randrange(self.gossip.period_us)),
+            SetTimer("heartbeat", self.random.randrange(self._heartbeat_us)),
+        ]
+
+    def on_stop(self, now_us: int) -> Effects:
+        """Leave in order: children look for other parents, and one's own tree ends."""
+        effects = self.forest.leave()
+        own = self.forest.trees.get(self.me)
+        if own is not None:
+            self.gossip.resign()
+            effects += [Send(child, self.gossip.exchange(child)) for child in own.children]
+        return [*effects, *self._links.update(now_us, (), "left"), Record("agent_left")]
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """Gossip, show oneself to the neighbours, or try again to join."""
+        match name:
+            case "gossip":
+                effects = self.gossip.on_round()
+                effects.append(SetTimer("gossip", self.gossip.period_us))
+            case "heartbeat":
+                return [SetTimer("heartbeat", self._heartbeat_us), *self._beat(now_us)]
+            case _:
+                assert isinstance(name, tuple)
+                effects = self._try_again(name[1])
+        return self._settle(now_us, effects)
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """Do what a peer asks for."""
+        self._links.hear(now_us, sender)
+        self.forest.hear(sender)
+        return self._settle(now_us, self._answer(sender, message))
+
+    def on_probe_result(self, now_us: int, route: Route) -> Effects:
+        """Write a route down, and place the peer at its end."""
+        routers = " ".join(str(router or 0) for router in route.routers)
+        inferred = Record(
+            "route_inferred",
+            {"peer": route.target, "is_reached": route.is_reached, "routers": routers},
+        )
+        effects = [inferred, *self.forest.on_route(route)]
+        return self._settle(now_us, effects)
+
+    def on_delay(self, now_us: int, delay: Delay) -> Effects:
+        """Have a neighbour whose delay is known."""
+        return self._links.on_delay(delay)
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        """Hold a landmark for dead that has no ear for us; heartbeats tell about all others."""
+        if not isinstance(message, Join):
+            return []
+        tree = self.forest.trees.get(to)
+        if tree is not None and tree.parent is None:
+            self.gossip.landmarks.bury(to)
+        return self._settle(now_us, [])
+
+    def _answer(self, sender: PeerId, message: Any) -> list[Effect]:
+        match message:
+            case Heartbeat():
+                return self._on_heartbeat(sender, message)
+            case Exchange():
+                return self.gossip.on_exchange(sender, message)
+            case ExchangeAnswer():
+                return self.gossip.on_answer(sender, message)
+            case Join():
+                return self.forest.on_join(sender, message)
+            case Connect():
+                return self.forest.on_connect(sender, message)
+            case Accept():
+                return self.forest.on_accept(sender, message)
+            case NewParent():
+                return self.forest.on_new_parent(sender, message)
+        return self.forest.on_disconnect(sender, message)
+
+    def _on_heartbeat(self, sender: PeerId, message: Heartbeat) -> list[Effect]:
+        effects = self.forest.on_heartbeat(sender, message)
+        if message.is_question:
+            effects.append(Send(sender, Heartbeat(False, (), (), ()), reliable=True))
+        return effects
+
+    def _beat(self, now_us: int) -> Effects:
+        """One heartbeat to each neighbour, and an end to those that gave none for long."""
+        effects: list[Effect] = []
+        for peer in self._links.lost(now_us):
+            effects += self.forest.lose(peer)
+        effects = [*self._settle(now_us, effects, "failed"), *self._links.measure()]
+        for peer, heartbeat in self.forest.heartbeats().items():
+            is_doubted = self._links.is_doubted(now_us, peer)
+            beat = replace(heartbeat, is_question=True) if is_doubted else heartbeat
+            effects.append(Send(peer, beat, reliable=is_doubted))
+        return effects
+
+    def _try_again(self, root: PeerId) -> list[Effect]:
+        """Join anew; but a root that was missed, and did not answer now, is held for dead."""
+        tree = self.forest.trees.get(root)
+        if tree is not None and tree.parent is None and tree.has_lost_root:
+            self.gossip.landmarks.bury(root)
+            return []
+        return self.forest.try_again(root)
+
+    def _settle(self, now_us: int, effects: list[Effect], reason: str = "moved") -> list[Effect]:
+        """Follow what has changed: the landmarks, and with the trees the neighbours."""
+        landmarks = self.gossip.landmarks
+        if landmarks.is_changed:
+            landmarks.is_changed = False
+            effects += self.forest.follow([landmark.peer for landmark in landmarks.alive()])
+        if self.forest.is_changed:
+            self.forest.is_changed = False
+            effects += self._links.update(now_us, self.forest.neighbours(), reason)
+        return effects
+
+
+def _expect(key: str, found: Any, is_good: bool, expected: str) -> None:
+    if not is_good:
+        raise ValueError(f"{key}: expected {expected}, found {found}")

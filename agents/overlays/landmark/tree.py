@@ -1,0 +1,99 @@
+"""One peer's place in the tree of a landmark, and the three cases of a descent.
+
+Section 4.1.1 of the paper that `landmark` follows; the cases are those of TAG (Kwon and Fahmy,
+"Topology-aware overlay networks for group communication", NOSSDAV 2002).
+
+On every link of a tree the route of the parent is the beginning of the child's, the root's being
+empty. Both ends hold to that, whatever they are told, so there can be no cycle among peers with
+different routes. Peers with the same route, on one router, are twins. The first counts as case 1
+for the others, which become its children, side by side, and stay without children: twins do not
+form a chain, where each would pay for the last miles of all before. A descent gets a longer common
+route with every step, so it ends. A twin below a twin below a twin is a chain, or a cycle, and the
+last one joins anew.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agents.overlays.landmark.messages import Adopted
+from agents.probing.prefix import Routers, is_prefix
+from agents.protocol import PeerId
+
+_ADOPTED_BYTES = 1_000  # what a message can carry of them
+
+
+@dataclass(slots=True)
+class Tree:
+    """Parent and children of a peer in one tree, with their routes from the root."""
+
+    root: PeerId
+    attempt: int  # to join, counted from an arbitrary number
+    is_root: bool = False
+    route: Routers = ()  # empty if it is not known
+    parent: PeerId | None = None
+    parent_length: int = 0  # of the route of the parent
+    children: dict[PeerId, Routers] = field(default_factory=dict)
+    failures: int = 0  # attempts in a row that came to nothing
+    has_lost_root: bool = False  # which was the parent, and is not heard any more
+
+    @property
+    def has_route(self) -> bool:
+        """Whether this peer can have children."""
+        return self.is_root or bool(self.route)
+
+    @property
+    def is_under_twin(self) -> bool:
+        """Whether the parent has the same route."""
+        return self.parent is not None and self.parent_length == len(self.route)
+
+    def is_better(self, parent: PeerId, route: Routers) -> bool:
+        """Whether a peer is on the way here, and nearer than the parent."""
+        is_fitting = is_prefix(route, self.route) and parent not in self.children
+        return is_fitting and self.parent is not None and len(route) > self.parent_length
+
+    def nearer(self, route: Routers) -> PeerId | None:
+        """Case 1: the child that lies on the way to a peer, the one with the longest route."""
+        found = [
+            (-len(passed), child)
+            for child, passed in self.children.items()
+            if len(passed) > len(self.route) and is_prefix(passed, route)
+        ]
+        return min(found)[1] if found else None
+
+    def farther(self, route: Routers) -> list[PeerId]:
+        """Case 2: the children to which the way leads past a peer; none in case 3.
+
+        A twin has no claim on the children: they are as well off here.
+        """
+        if route == self.route:
+            return []
+        return [
+            child
+            for child, beyond in self.children.items()
+            if len(beyond) > len(route) and is_prefix(route, beyond)
+        ]
+
+    def attach(self, parent: PeerId, route: Routers, parent_length: int) -> None:
+        """Take a place; children that do not belong there are let go, and will notice."""
+        if route != self.route:
+            self.route = route
+            self.children = {c: r for c, r in self.children.items() if is_prefix(route, r)}
+        self.children.pop(parent, None)
+        self.parent, self.failures, self.has_lost_root = parent, 0, False
+        self.parent_length = parent_length
+
+
+def parcels(
+    children: Sequence[PeerId], routes: dict[PeerId, Routers], known: int
+) -> Iterator[tuple[Adopted, ...]]:
+    """Children with the rest of their routes, in parts that fit into a message; at least one."""
+    parcel: list[Adopted] = []
+    size = 0
+    for child in children:
+        rest = routes[child][known:]
+        size += 6 + 4 * len(rest)
+        if size > _ADOPTED_BYTES:
+            yield tuple(parcel)
+            parcel, size = [], 6 + 4 * len(rest)
+        parcel.append(Adopted(child, rest))
+    yield tuple(parcel)

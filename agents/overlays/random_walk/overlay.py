@@ -1,0 +1,528 @@
+"""The topology discovery overlay by random walks (section 4.2 and algorithm 1 of Tariq, Koldehofe
+and Rothermel, "Efficient content-based routing with network topology inference", DEBS 2013).
+
+A peer joins through any other. Then one random walk over the overlay looks for targets: peers
+that infer the underlay route to it and find it a place by the three cases of section 4.1.1.
+Seen from a peer q with the route to p in hand:
+
+1. a neighbour lies on the way to p: that neighbour finds a place for p, with its part of the route;
+2. p lies on the way to a neighbour: p takes its place here, and becomes its neighbour there;
+3. neither: p becomes a neighbour.
+
+Where the paper leaves something open:
+- The peer that forwards a CONNECT cuts the route for the receiver, which so needs no route back.
+- NEWPARENT implies DISCONNECT: one message says both.
+- A neighbour over the degree limit that would be dropped at once is not accepted first.
+- A walk does not go back to where it came from or began, unless there is no other way.
+- The way back is taken to be the same (`reverse_routes`), as the paper does for ease of
+  presentation; otherwise both ends infer their route.
+- A peer that lost all near neighbours joins again, a few times, later and later.
+- Distant links are links to peers known at the start. Walks keep to near links.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from agents.overlays.random_walk.messages import (
+    Accept,
+    Befriend,
+    Befriended,
+    Connect,
+    Disconnect,
+    Heartbeat,
+    Join,
+    NewParent,
+    Walk,
+)
+from agents.overlays.random_walk.neighbourhood import Neighbour, Neighbourhood, degree_limit
+from agents.overlays.random_walk.targets import GIVEN, RULES
+from agents.probing.prefix import Routers, cut
+from agents.probing.route import Route
+from agents.protocol import (
+    Announce,
+    Delay,
+    Effect,
+    Effects,
+    MeasureDelay,
+    Neighbours,
+    PeerId,
+    ProbeRoute,
+    Protocol,
+    Record,
+    Send,
+    SetTimer,
+    Surroundings,
+)
+from agents.wire.codec import U32_MAX
+
+_MOST_VISITED = 16  # peers that pass a joiner on; the last one takes it
+_MOST_KNOWN = 64
+_FIRST_PAUSE_US = 1_000_000
+_LONGEST_PAUSE_US = 32_000_000
+_MOST_JOINS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """A walk that waits here for the delay to its origin."""
+
+    sender: PeerId
+    walk: Walk
+
+
+@dataclass(frozen=True, slots=True)
+class _Placing:
+    """A peer that waits for a place until the delay to it is known."""
+
+    route: Routers
+    last_mile_us: int
+    visited: tuple[PeerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Befriending:
+    """A peer that becomes a distant neighbour when the delay to it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """A neighbour whose route is inferred from this end too."""
+
+    delay_us: int
+
+
+class RandomWalk(Protocol):
+    """One peer of the overlay."""
+
+    messages = (
+        Join, Connect, Walk, Accept, NewParent, Disconnect, Heartbeat, Befriend, Befriended,
+    )  # fmt: skip
+    defaults: ClassVar = {
+        "heuristic": "mlink",
+        "targets": 10,
+        "selectivity": 0.1,
+        "ttl": 100,
+        "degree_limit": "none",
+        "distant_links": 2,
+        "delay_samples": 3,
+        "reverse_routes": True,
+        "heartbeat_us": 5_000_000,
+        "missed_heartbeats": 8,
+    }
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Raise if a choice is unknown or a number makes no sense."""
+        choices = (*RULES, *GIVEN)
+        if settings["heuristic"] not in choices:
+            raise ValueError(
+                f"heuristic: expected one of {', '.join(choices)}; found {settings['heuristic']!r}"
+            )
+        degree_limit(settings["degree_limit"], 2)
+        at_most = {"ttl": 65_535, "targets": 65_535}  # as messages have them
+        for key in ("targets", "ttl", "delay_samples", "heartbeat_us", "missed_heartbeats"):
+            if not 1 <= settings[key] <= at_most.get(key, settings[key]):
+                raise ValueError(f"{key}: expected 1 or more, found {settings[key]}")
+        if not 0 < settings["selectivity"] <= 1:
+            raise ValueError(
+                f"selectivity: expected above 0, at most 1, found {settings['selectivity']}"
+            )
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self.neighbours = Neighbourhood()
+        self._heuristic = str(self.settings["heuristic"])
+        self._limit = degree_limit(str(self.settings["degree_limit"]), max(2, given.peers))
+        self._given_targets = given.targets
+        self._known = [*given.contacts]
+        self._last_mile_us = 0
+        self._has_walked = False
+        self._target_of: dict[PeerId, int] = {}  # the walk of each origin that we are a target of
+        self._for_delay: defaultdict[PeerId, list[_Visit | _Placing | _Befriending]] = defaultdict(
+            list
+        )
+        self._for_route: defaultdict[PeerId, list[_Accepted | None]] = defaultdict(list)
+        self._joins = 0
+        self._doubted: set[PeerId] = set()  # whose last heartbeat did not fit
+
+    # What happens
+
+    def on_start(self, now_us: int) -> Effects:
+        """Join through somebody, or through the targets that were given."""
+        beat_us = self.random.randrange(int(self.settings["heartbeat_us"]))
+        effects: list[Effect] = [Record("agent_started"), SetTimer("heartbeat", beat_us)]
+        if self._given_targets:
+            self._has_walked = True
+            effects += [Send(peer, Join(), reliable=True) for peer in self._given_targets]
+        else:
+            effects += self._join()
+        return [*effects, *self._seek_distant()]
+
+    def on_stop(self, now_us: int) -> Effects:
+        """Leave: tell the neighbours."""
+        return [Send(peer, Disconnect(is_leaving=True)) for peer in self.neighbours]
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """Take in a message."""
+        if sender in self.neighbours:
+            self.neighbours[sender].heard_us = now_us
+        match message:
+            case Heartbeat(is_near):
+                return self._on_heartbeat(sender, is_near)
+            case Walk():
+                return self._on_walk(sender, message)
+            case Join():
+                self._learn(sender)
+                return self._infer_and_place(sender)
+            case Connect(joiner, route, last_mile_us, visited):
+                if joiner == self.me or not route:
+                    return []
+                placing = _Placing(route, last_mile_us, visited)
+                return self._await_delay(joiner, placing)
+            case Accept():
+                return self._on_accept(now_us, sender, message)
+            case NewParent(peer, route):
+                return self._on_new_parent(sender, peer, route)
+            case Disconnect(is_leaving):
+                return self._on_disconnect(sender, is_leaving)
+            case Befriend(delay_us):
+                effects = self._add_distant(now_us, sender, delay_us)
+                return [*effects, Send(sender, Befriended(delay_us), reliable=True)]
+            case Befriended(delay_us):
+                return self._add_distant(now_us, sender, delay_us)
+        return ()
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """Beat, or try once more to join."""
+        if name == "heartbeat":
+            return self._beat(now_us)
+        if name == "distant":
+            return self._seek_distant()
+        return [*self._walk_once(), *self._join()] if self._wants_to_join() else []
+
+    def on_delay(self, now_us: int, delay: Delay) -> Effects:
+        """Go on with everything that waited for the delay to a peer."""
+        peer, waiting = delay.target, self._for_delay.pop(delay.target, [])
+        effects: list[Effect] = []
+        if not delay.samples_us:  # it is gone, or samples got lost: its walks end soon, not here
+            self._forget(peer)
+            for one in waiting:
+                if isinstance(one, _Visit):
+                    effects += self._pass_on(one.sender, replace(one.walk, ttl=one.walk.ttl // 2))
+            return effects
+        delay_us = delay.min_us // 2
+        for one in waiting:
+            match one:
+                case _Visit(sender, walk):
+                    effects += self._judge(sender, walk, delay_us)
+                case _Placing(route, last_mile_us, visited):
+                    effects += self._place(now_us, peer, route, delay_us, last_mile_us, visited)
+                case _Befriending():
+                    effects.append(Send(peer, Befriend(delay_us), reliable=True))
+        return effects
+
+    def on_probe_result(self, now_us: int, route: Route) -> Effects:
+        """Place the peer to which the route was inferred, or note the route to a neighbour."""
+        peer = route.target
+        routers = tuple(router or 0 for router in route.routers)
+        figures = {"peer": peer, "is_reached": route.is_reached}
+        effects: list[Effect] = [
+            Record("route_inferred", {**figures, "routers": " ".join(map(str, routers))})
+        ]
+        waiting = self._for_route.pop(peer, [])
+        trips_us = route.hops[-1].round_trips_us if route.hops else ()
+        if not route.is_reached or not routers or not trips_us:
+            return effects
+        self._last_mile_us = route.last_mile_us or self._last_mile_us
+        delay_us = min(trips_us) // 2
+        for one in waiting:
+            if isinstance(one, _Accepted):
+                effects += self._add_near(now_us, peer, one.delay_us, routers)
+                effects += self._keep_limit()
+            else:
+                last_mile_us = _last_mile_of_target_us(route)
+                effects += self._place(now_us, peer, routers, delay_us, last_mile_us, ())
+        return effects
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        """Treat a peer that does not acknowledge as gone, and do without it."""
+        self._forget(to)
+        effects = self._drop(to, "unreachable")
+        match message:
+            case Join() if to in self._given_targets:  # it may start later
+                return [*effects, Send(to, message, reliable=True)]
+            case Walk():
+                return [*effects, *self._pass_on(to, message)]
+            case Connect(joiner=joiner, visited=visited) if joiner != self.me:
+                if to in visited or len(visited) >= _MOST_VISITED:
+                    return effects
+                # What was cut from our own route is lost, so it takes an inference here.
+                return [*effects, *self._infer_and_place(joiner)]
+        return effects
+
+    # Joining, and finding places
+
+    def _join(self) -> Effects:
+        """Ask somebody for a place, and look whether there is one, later each time."""
+        self._joins += 1
+        candidates = [peer for peer in self._known if peer not in self.neighbours] or self._known
+        requests = (
+            [Send(self.random.choice(candidates), Join(), reliable=True)] if candidates else []
+        )
+        return [*requests, self._look_for_a_place()]
+
+    def _look_for_a_place(self) -> SetTimer:
+        pause_us = min(_FIRST_PAUSE_US << self._joins, _LONGEST_PAUSE_US)
+        return SetTimer("join", pause_us + self.random.randrange(pause_us))
+
+    def _wants_to_join(self) -> bool:
+        """Whether there is no near neighbour; but with distant ones it is not asked for ever.
+
+        With a tight degree limit somebody is always left over, and lives with distant links.
+        """
+        is_alone = next(self.neighbours.near(), None) is None
+        return is_alone and (self._joins < _MOST_JOINS or not self.neighbours)
+
+    def _infer_and_place(self, joiner: PeerId) -> Effects:
+        if self._heuristic == "donly":
+            return self._await_delay(joiner, _Placing((), 0, ()))
+        self._for_route[joiner].append(None)
+        return [ProbeRoute(joiner)]
+
+    def _await_delay(self, peer: PeerId, waiting: _Visit | _Placing | _Befriending) -> Effects:
+        self._for_delay[peer].append(waiting)
+        return [MeasureDelay(peer, int(self.settings["delay_samples"]))]
+
+    def _place(
+        self,
+        now_us: int,
+        joiner: PeerId,
+        route: Routers,
+        delay_us: int,
+        last_mile_us: int,
+        visited: tuple[PeerId, ...],
+    ) -> Effects:
+        """The three cases: pass a peer on, swap it in, or take it as a neighbour."""
+        accept = Send(joiner, Accept(route, delay_us, last_mile_us), reliable=True)
+        if self.neighbours.is_near(joiner):
+            return [accept]
+        but = (*visited, joiner)
+        nearer = self.neighbours.nearer_on_the_way(route, but)
+        if nearer is not None and len(visited) < _MOST_VISITED:
+            rest = cut(self.neighbours[nearer].route or (), route)
+            connect = Connect(joiner, rest, last_mile_us, (*visited, self.me))
+            return [Send(nearer, connect, reliable=True)]
+        effects = [*self._make_way(joiner, route, but)]
+        effects += self._add_near(now_us, joiner, delay_us, route)
+        effects += self._keep_limit(but=joiner)
+        refuse = Send(joiner, Disconnect(is_leaving=False), reliable=True)
+        return [*effects, accept if self.neighbours.is_near(joiner) else refuse]
+
+    def _make_way(self, joiner: PeerId, route: Routers, but: tuple[PeerId, ...]) -> Effects:
+        """Case 2: send the neighbour that lies beyond a joiner there."""
+        farther = self.neighbours.farther_on_the_way(route, but)
+        if farther is None:
+            return []
+        rest = cut(route, self.neighbours[farther].route or ())
+        new_parent = Send(farther, NewParent(joiner, rest), reliable=True)
+        return [new_parent, *self._drop_near(farther, "swapped")]
+
+    def _on_accept(self, now_us: int, sender: PeerId, accept: Accept) -> Effects:
+        self._last_mile_us = self._last_mile_us or accept.last_mile_us
+        if self.settings["reverse_routes"] or not accept.route:
+            effects = [*self._add_near(now_us, sender, accept.delay_us, accept.route[::-1])]
+            effects += self._keep_limit()
+            return [*effects, *self._walk_once()]
+        self._for_route[sender].append(_Accepted(accept.delay_us))
+        return [ProbeRoute(sender), *self._walk_once()]
+
+    def _on_new_parent(self, sender: PeerId, peer: PeerId, route: Routers) -> Effects:
+        effects = [*self._drop_near(sender, "swapped"), self._look_for_a_place()]
+        if peer == self.me or not route:
+            return effects
+        connect = Connect(self.me, route, self._last_mile_us, (sender,))
+        return [*effects, Send(peer, connect, reliable=True)]
+
+    def _on_disconnect(self, sender: PeerId, is_leaving: bool) -> Effects:
+        if is_leaving:
+            return self._drop(sender, "left")
+        effects = self._drop_near(sender, "disconnected")
+        return [*effects, *self._walk_once(), self._look_for_a_place()]
+
+    # The random walk
+
+    def _walk_once(self) -> Effects:
+        if self._has_walked or not self.neighbours:
+            return []
+        self._has_walked = True
+        number = self.random.getrandbits(32)
+        ttl, targets = int(self.settings["ttl"]), int(self.settings["targets"])
+        return self._pass_on(self.me, Walk(self.me, number, 0, targets, ttl))
+
+    def _on_walk(self, sender: PeerId, walk: Walk) -> Effects:
+        """Judge the origin once its delay is known, unless that was done or makes no sense."""
+        self._learn(walk.origin)
+        if walk.ttl == 0 or walk.targets == 0:
+            return []
+        walk = Walk(walk.origin, walk.number, walk.path_us, walk.targets, walk.ttl - 1)
+        is_done = self._target_of.get(walk.origin) == walk.number
+        if walk.origin == self.me or self.neighbours.is_near(walk.origin) or is_done:
+            return self._pass_on(sender, walk)
+        return self._await_delay(walk.origin, _Visit(sender, walk))
+
+    def _judge(self, sender: PeerId, walk: Walk, origin_us: int) -> Effects:
+        """Become a target of the walk, or not; either way the walk goes on."""
+        is_good = RULES[self._heuristic](origin_us, walk.path_us, self.neighbours.near_delays_us())
+        if not is_good or self._target_of.get(walk.origin) == walk.number:
+            return self._pass_on(sender, walk)
+        self._target_of[walk.origin] = walk.number
+        left = Walk(walk.origin, walk.number, walk.path_us, walk.targets - 1, walk.ttl)
+        return [*self._infer_and_place(walk.origin), *self._pass_on(sender, left)]
+
+    def _pass_on(self, sender: PeerId, walk: Walk) -> Effects:
+        """Send a walk to some random neighbours, which share the targets that are left."""
+        if walk.targets == 0 or walk.ttl == 0:
+            return []
+        near = [peer for peer, _ in self.neighbours.near()] or list(self.neighbours)
+        onward = sorted(peer for peer in near if peer not in (sender, walk.origin)) or sorted(near)
+        if not onward:
+            return []
+        wanted = max(1, int(float(self.settings["selectivity"]) * len(near)))
+        chosen = self.random.sample(onward, min(wanted, len(onward), walk.targets))
+        share = walk.targets // len(chosen)
+        so_far_us = walk.path_us - 2 * self._last_mile_us if walk.origin != self.me else 0
+        effects = []
+        for peer in chosen:
+            path_us = min(max(0, so_far_us + self.neighbours[peer].delay_us), U32_MAX)
+            onward_walk = Walk(walk.origin, walk.number, path_us, share, walk.ttl)
+            effects.append(Send(peer, onward_walk, reliable=True))
+        return effects
+
+    # Neighbours
+
+    def _add_near(self, now_us: int, peer: PeerId, delay_us: int, route: Routers) -> Effects:
+        before = self.neighbours.get(peer)
+        is_distant = before is not None and before.is_distant
+        self.neighbours[peer] = Neighbour(delay_us, route, is_distant, now_us)
+        self._learn(peer)
+        routers = " ".join(map(str, route))
+        return [
+            Record("route_known", {"peer": peer, "routers": routers}),
+            *self._tell_added(peer),
+        ]
+
+    def _add_distant(self, now_us: int, peer: PeerId, delay_us: int) -> Effects:
+        self._learn(peer)
+        if peer in self.neighbours:
+            self.neighbours[peer].is_distant = True
+            return []
+        self.neighbours[peer] = Neighbour(delay_us, None, True, now_us)
+        return self._tell_added(peer)
+
+    def _tell_added(self, peer: PeerId) -> Effects:
+        neighbour = self.neighbours[peer]
+        figures = {
+            "peer": peer, "delay_us": neighbour.delay_us, "is_distant": not neighbour.is_near,
+        }  # fmt: skip
+        return [Record("neighbour_added", figures), self._announce()]
+
+    def _announce(self) -> Announce:
+        return Announce(Neighbours(self.neighbours.delays_us()))
+
+    def _keep_limit(self, but: PeerId | None = None) -> Effects:
+        """Disconnect the farthest neighbours while there are too many.
+
+        The one named in `but` has not heard of us yet: its caller tells it.
+        """
+        effects: list[Effect] = []
+        while sum(1 for _ in self.neighbours.near()) > self._limit:
+            peer = self.neighbours.farthest()
+            effects += self._drop_near(peer, "over the limit")
+            if peer != but:
+                effects.append(Send(peer, Disconnect(is_leaving=False), reliable=True))
+        return effects
+
+    def _drop_near(self, peer: PeerId, reason: str) -> Effects:
+        """Let a near neighbour go; if it is a distant one as well, it stays as that."""
+        neighbour = self.neighbours.get(peer)
+        if neighbour is None or not neighbour.is_near:
+            return []
+        if not neighbour.is_distant:
+            return self._remove(peer, reason)
+        neighbour.route = None
+        return self._tell_added(peer)
+
+    def _drop(self, peer: PeerId, reason: str) -> Effects:
+        """Let a peer that is gone go, and replace what it was."""
+        neighbour = self.neighbours.get(peer)
+        self._forget(peer)
+        if neighbour is None:
+            return []
+        effects = [*self._remove(peer, reason)]
+        self._joins = 0
+        if neighbour.is_distant:
+            effects += self._seek_distant()
+        return [*effects, self._look_for_a_place()]
+
+    def _remove(self, peer: PeerId, reason: str) -> Effects:
+        del self.neighbours[peer]
+        return [Record("neighbour_removed", {"peer": peer, "reason": reason}), self._announce()]
+
+    def _seek_distant(self) -> Effects:
+        """Ask for as many distant links as are missing, and look again later whether they came."""
+        have = sum(neighbour.is_distant for neighbour in self.neighbours.values())
+        missing = int(self.settings["distant_links"]) - have
+        free = sorted(peer for peer in self._known if peer not in self.neighbours)
+        if missing <= 0:
+            return []
+        chosen = self.random.sample(free, min(missing, len(free)))
+        effects = [effect for p in chosen for effect in self._await_delay(p, _Befriending())]
+        return [*effects, SetTimer("distant", 8 * _FIRST_PAUSE_US)]
+
+    def _beat(self, now_us: int) -> Effects:
+        """Tell the neighbours that we are well, and let go those that said nothing for long."""
+        period_us = int(self.settings["heartbeat_us"])
+        patience_us = period_us * int(self.settings["missed_heartbeats"])
+        lost = [p for p, n in self.neighbours.items() if now_us - n.heard_us > patience_us]
+        effects: list[Effect] = [SetTimer("heartbeat", period_us)]
+        for peer in lost:
+            effects += self._drop(peer, "silent")
+        beats = [Send(peer, Heartbeat(n.is_near)) for peer, n in self.neighbours.items()]
+        return [*effects, *beats]
+
+    def _on_heartbeat(self, sender: PeerId, is_near: bool) -> Effects:
+        """Mend a link that its ends see differently, if they still do a heartbeat later."""
+        neighbour = self.neighbours.get(sender)
+        if neighbour is not None and neighbour.is_near == is_near:
+            self._doubted.discard(sender)
+            return []
+        if sender not in self._doubted:  # what would explain it may be on its way
+            self._doubted.add(sender)
+            return []
+        self._doubted.discard(sender)
+        if is_near or neighbour is None:
+            return [Send(sender, Disconnect(is_leaving=neighbour is None))]
+        return [*self._drop_near(sender, "one-sided"), self._look_for_a_place()]
+
+    def _learn(self, peer: PeerId) -> None:
+        """Remember a peer for bad times, in place of a random one if there are many."""
+        if peer == self.me or peer in self._known:
+            return
+        if len(self._known) < _MOST_KNOWN:
+            self._known.append(peer)
+        else:
+            self._known[self.random.randrange(_MOST_KNOWN)] = peer
+
+    def _forget(self, peer: PeerId) -> None:
+        if peer in self._known and len(self._known) > 1:
+            self._known.remove(peer)
+
+
+def _last_mile_of_target_us(route: Route) -> int:
+    """The last mile of a route's target: its delay without that of the router before it."""
+    trips_us = [min(hop.round_trips_us) for hop in route.hops[-2:] if hop.round_trips_us]
+    return max(0, trips_us[1] - trips_us[0]) // 2 if len(trips_us) == 2 else 0

@@ -1,0 +1,1 @@
+"""Publish/subscribe: what forwards events over an overlay or its trees."""

@@ -1,0 +1,392 @@
+"""Content-based publish/subscribe over whatever tree it is given (Tariq, Koldehofe and Rothermel,
+"Efficient content-based routing with network topology inference", DEBS 2013, sections 2 and 6).
+
+Subscriptions travel along the tree, each link told what lies beyond the others
+(`cover_table`); events follow them, over links with a matching subscription only.
+
+Every subscriber that stays up gets every matching event once, whatever happens to the tree: a
+peer that has an event owes it to every neighbour that asks for it by its subscriptions. It sends
+it at once over the tree that the event was published on. For all the rest (a subscription that
+comes up at a link, a tree that is built while events flow) it offers the recent events that
+the neighbour is not known to have. Offers travel on like events, many in a datagram, until they
+come to somebody who has the event or wants it; who wants it asks back along the same way. So
+events lost with a peer come from those that had them before, and hardly any is sent in vain. The
+paper does without: in its simulation peers leave between events.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from agents.protocol import (
+    Announce,
+    Deliver,
+    Effect,
+    Effects,
+    PeerId,
+    Protocol,
+    Record,
+    Send,
+    SetTimer,
+    Surroundings,
+)
+from agents.pubsub.content.cover_table import LOCAL
+from agents.pubsub.content.event_buffer import EventBuffer, HeldEvent, SeenEvents
+from agents.pubsub.content.event_offers import EventOffers, ask
+from agents.pubsub.content.messages import (
+    MAX_HOPS,
+    MESSAGES,
+    NO_TREE,
+    Event,
+    Offer,
+    StateWanted,
+    Subscribe,
+    SubscriptionUpdate,
+    Unsubscribe,
+    Wanted,
+    point_of,
+)
+from agents.pubsub.content.paced_events import PacedEvents
+from agents.pubsub.content.settings import DEFAULTS, Plan, check_settings, make_plan
+from agents.pubsub.content.subscription_tree import ContentTree
+from agents.pubsub.content.subscription_trees import ContentTrees
+from agents.routing.similarity import RecentEvents
+from agents.routing.tree import CurrentTree, Recalculate, Tree
+from workloads.content.subscription import Subscription
+
+_BUFFERED_EVENTS = 8_192
+_SEEN_EVENTS = 65_536
+_ASKERS = 3  # publishers that ask for a new tree
+
+
+class Content(Protocol):
+    """Subscribes, publishes, forwards and delivers; subclasses say how content is distributed."""
+
+    messages = MESSAGES
+    distribution: ClassVar[str]
+    defaults: ClassVar = DEFAULTS
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Raise ValueError if a setting makes no sense."""
+        check_settings(settings)
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self._number = given.number
+        self._plan = self._make_plan(given)
+        is_merging = bool(self.settings["merging"])
+        self._trees = ContentTrees(self._us("start_s"), self._plan.boxes, is_merging)
+        self._current = NO_TREE
+        window_us = self._us("replay_window_s")
+        self._buffer = EventBuffer(window_us, _BUFFERED_EVENTS)
+        self._seen = SeenEvents(_SEEN_EVENTS)
+        self._paced = PacedEvents(int(self.settings["pace_events"]))
+        slack_us = self._us("handover_slack_s")
+        self._offers = EventOffers(self._trees, self._buffer, self._paced, slack_us)
+        self._set_timers: set[str] = set()
+        self._history = RecentEvents(int(self.settings["psi"]))
+        self._noted = 0
+
+    def _make_plan(self, given: Surroundings) -> Plan:
+        return make_plan(self.distribution, self.settings, given.run_seed, given.peers)
+
+    def on_start(self, now_us: int) -> Effects:
+        """Subscribe, and wait for the time to publish."""
+        effects: list[Effect] = [Announce(self._history)]
+        for subscription in self._plan.workload.subscriptions[self._number]:
+            effects += self._subscribe(now_us, subscription)
+        mine = self._plan.publications.get(self._number, ())
+        self._unpublished = [n for n in reversed(mine) if self._due_us(n) >= now_us]
+        return [*effects, *self._await_publication(now_us)]
+
+    def on_announcement(self, now_us: int, content: Any) -> Effects:
+        """Follow the tree, and the wishes of whoever is above."""
+        if isinstance(content, Tree):
+            return self._follow(now_us, content)
+        if isinstance(content, CurrentTree):
+            self._current = content.version
+        elif isinstance(content, Subscribe):
+            return self._subscribe(now_us, content.subscription)
+        elif isinstance(content, Unsubscribe):
+            return self._unsubscribe(content.subscription)
+        return ()
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """Take an event, an update, or what belongs to them."""
+        if isinstance(message, Event):
+            return self._take_event(now_us, sender, message)
+        if isinstance(message, SubscriptionUpdate):
+            return self._take_update(now_us, sender, message)
+        if isinstance(message, Offer):
+            return self._take_offer(now_us, sender, message)
+        if isinstance(message, Wanted):
+            return [*self._offers.fulfil(sender, message), *self._send_next()]
+        return self._restate(now_us, sender, message)
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """Publish, or do what was put off."""
+        if name == "publish":
+            return self._publish(now_us)
+        self._set_timers.discard(str(name))
+        if name == "update":
+            return [s for version in self._trees.announced() for s in version.updates()]
+        if name == "offer":
+            return self._offers.offer_owed(now_us)
+        if name == "hand over":
+            return self._offers.offer_late()
+        if name == "pass on":
+            return self._offers.offer_onward()
+        if name == "send next":
+            return self._send_next()
+        return self._ask(now_us)
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        """Try again as long as the tree has the link; else what is due comes with the next one."""
+        if isinstance(message, SubscriptionUpdate):
+            return self._begin_again(now_us, to, message)
+        if isinstance(message, StateWanted):
+            return ()  # is asked again
+        if isinstance(message, Wanted):
+            return self._offers.ask_again(to, message)
+        events = message.events if isinstance(message, Offer) else (message.event_id,)
+        still_held = list(filter(None, map(self._buffer.get, events)))
+        if still_held and self._trees.is_linked(to):
+            return [Send(to, message, reliable=True)]
+        for held in still_held:
+            held.forget_peer(to)
+        return ()
+
+    # Publishing
+
+    def _publish(self, now_us: int) -> Effects:
+        number = self._unpublished.pop()
+        point = self._plan.workload.events[number].point
+        payload = bytes(int(self.settings["payload_bytes"]))
+        event = Event(number + 1, 0, self._current, now_us, point.number, payload)
+        told = {"event_id": number + 1, "version": self._current, "point": point.number}
+        effects: list[Effect] = [Record("event_published", told)]
+        if self._seen.is_new(event.event_id, now_us):
+            self._history.note(event.event_id)
+            effects += self._deliver(event) if self._wants(event) else self._tell_history()
+            effects += self._forward(self._buffer.add(now_us, event, []))
+        return [*effects, *self._ask_for_tree(number + 1), *self._await_publication(now_us)]
+
+    def _await_publication(self, now_us: int) -> Effects:
+        if not self._unpublished:
+            return ()
+        return [SetTimer("publish", max(0, self._due_us(self._unpublished[-1]) - now_us))]
+
+    def _due_us(self, number: int) -> int:
+        return self._us("start_s") + int(number * 1e6 / self.settings["rate_per_s"])
+
+    def _ask_for_tree(self, event_id: int) -> Effects:
+        """Ask for a new tree when it is time; the next few do, too, as one may be gone."""
+        every = self.settings["recalculate_every_events"]
+        is_time = 0 < every <= event_id and event_id % every < _ASKERS
+        return [Announce(Recalculate(self._current))] if is_time else ()
+
+    # Events
+
+    def _take_event(self, now_us: int, sender: PeerId, event: Event) -> Effects:
+        if not self._exists(event.event_id):
+            return ()
+        held = self._buffer.get(event.event_id)
+        if not self._seen.is_new(event.event_id, event.published_us):
+            if held is not None:
+                held.note_known(sender)
+            return [Record("event_repeated", {"event_id": event.event_id, "from": sender})]
+        is_match = self._wants(event)
+        hop_count = min(event.hop_count + 1, MAX_HOPS)
+        figures = {
+            "event_id": event.event_id,
+            "from": sender,
+            "is_match": is_match,
+            "hop_count": hop_count,
+            "published_us": event.published_us,
+        }
+        effects: list[Effect] = [Record("event_received", figures)]
+        if is_match:
+            self._history.note(event.event_id)
+            effects += self._deliver(event)
+        else:
+            self._history.hear_of(event.event_id)
+        onward = replace(event, hop_count=hop_count)
+        if held is None:
+            return [*effects, *self._forward(self._buffer.add(now_us, onward, [sender]))]
+        return [*effects, *self._hand_out(sender, held, onward)]
+
+    def _exists(self, event_id: int) -> bool:
+        return 1 <= event_id <= len(self._plan.workload.events)
+
+    def _wants(self, event: Event) -> bool:
+        return self._trees.wants(point_of(event.point), event.published_us)
+
+    def _deliver(self, event: Event) -> list[Effect]:
+        return [Deliver(event.event_id), *self._tell_history()]
+
+    def _tell_history(self) -> Effects:
+        self._noted += 1
+        is_due = self._noted % self.settings["history_every_events"] == 0
+        return [Announce(self._history)] if is_due else ()
+
+    def _forward(self, held: HeldEvent) -> Effects:
+        """Send an event over its own tree, and put it down for newer ones."""
+        event = held.event
+        sends: list[Effect] = []
+        version = self._trees.get(event.version)
+        if version is not None:
+            for peer in sorted(version.wanting(event)):
+                if peer != LOCAL and peer not in held.known:
+                    held.known.append(peer)
+                    sends.append(Send(peer, event, reliable=True))
+        return [*sends, *self._put_off([held])]
+
+    def _hand_out(self, sender: PeerId, held: HeldEvent, event: Event) -> Effects:
+        """Send an event that was offered before to those who asked, and offer it to the rest."""
+        held.event, held.is_here = event, True
+        held.note_known(sender)
+        wanters = [peer for peer in held.wanters if peer != sender]
+        for peer in wanters:
+            held.note_known(peer)
+        held.wanters, held.offerers, held.asked = [], [], []
+        sends = [Send(peer, event, reliable=True) for peer in wanters]
+        return [*sends, *self._pass_on(event.version, sender, [held]), *self._put_off([held])]
+
+    # Offers
+
+    def _owe(self, version: ContentTree, peers: Iterable[PeerId]) -> Effects:
+        is_due = self._offers.owe(version, peers)
+        return self._wake("offer", "replay_delay_s") if is_due else ()
+
+    def _put_off(self, events: Iterable[HeldEvent]) -> Effects:
+        is_due = self._offers.put_off(events)
+        return self._wake("hand over", "handover_delay_s") if is_due else ()
+
+    def _pass_on(self, version: int, sender: PeerId, events: list[HeldEvent]) -> Effects:
+        is_due = self._offers.pass_on(version, sender, events)
+        return self._wake("pass on", "pace_delay_s") if is_due else ()
+
+    def _send_next(self) -> Effects:
+        """Send some of what was asked for, unless that was done a moment ago."""
+        if "send next" in self._set_timers:
+            return ()
+        batch = self._paced.next_batch()
+        return [*batch, *self._wake("send next", "pace_delay_s")] if batch else ()
+
+    def _take_offer(self, now_us: int, sender: PeerId, offer: Offer) -> Effects:
+        """Ask for what is wanted here, and offer the rest to those beyond."""
+        wanted: list[int] = []
+        onward: list[HeldEvent] = []
+        for held in self._unheard_of(now_us, sender, offer):
+            if sender not in held.offerers:
+                held.offerers.append(sender)
+            if held.wanters or self._wants(held.event):
+                wanted.append(held.event.event_id)
+                held.asked.append(sender)
+            else:
+                onward.append(held)
+        effects: list[Effect] = [ask(sender, offer.version, wanted)] if wanted else []
+        effects += self._put_off(onward)  # the tree it came over may be one that nobody repairs
+        return [*effects, *self._pass_on(offer.version, sender, onward)]
+
+    def _unheard_of(self, now_us: int, sender: PeerId, offer: Offer) -> Iterable[HeldEvent]:
+        """The offered events that are not here, with all that is known of them."""
+        some = zip(offer.events, offer.points, offer.published_ms, strict=True)
+        for event_id, point, published_ms in some:
+            held = self._buffer.get(event_id)
+            if held is not None and held.is_here:
+                if offer.is_here:
+                    held.note_known(sender)
+                    self._paced.strike(sender, event_id)
+            elif event_id not in self._seen and self._exists(event_id):
+                # Rather too late than too early: who wants it gets to see the exact time.
+                published_us = published_ms * 1_000 + 999
+                event = Event(event_id, 0, offer.version, published_us, point, b"")
+                yield held or self._buffer.add(now_us, event, [], is_here=False)
+
+    # Trees and subscriptions
+
+    def _follow(self, now_us: int, tree: Tree) -> Effects:
+        version = self._trees.follow(tree)
+        if version is None:
+            return ()
+        appeared = version.set_links(now_us, tree.links)
+        return [
+            *self._owe(version, appeared),
+            *self._wake("update", "update_delay_s"),
+            *self._wake("ask", "ask_after_s"),
+        ]
+
+    def _subscribe(self, now_us: int, subscription: Subscription) -> Effects:
+        if not self._trees.subscribe(now_us, subscription):
+            return ()
+        record = Record("subscribed", {"subscription": subscription.number})
+        return [record, *self._wake("update", "update_delay_s")]
+
+    def _unsubscribe(self, subscription: Subscription) -> Effects:
+        if not self._trees.unsubscribe(subscription):
+            return ()
+        record = Record("unsubscribed", {"subscription": subscription.number})
+        return [record, *self._wake("update", "update_delay_s")]
+
+    def _take_update(self, now_us: int, sender: PeerId, update: SubscriptionUpdate) -> Effects:
+        version = self._trees.make(update.version)
+        if version is None:
+            return ()
+        if version.take(now_us, sender, update):
+            self._buffer.forget_known(sender)  # which may have restarted
+        if not version.has_link(sender):
+            return ()
+        effects = [*self._owe(version, (sender,)), *self._wake("update", "update_delay_s")]
+        return [*effects, *self._wake("ask", "ask_after_s")] if not version.is_current else effects
+
+    def _restate(self, now_us: int, sender: PeerId, wanted: StateWanted) -> Effects:
+        """Begin anew for a peer that misses something, unless that is on its way."""
+        version = self._trees.linked(wanted.version, sender)
+        if version is None:
+            return ()
+        epoch = version.links[sender].outgoing.epoch
+        if 0 < wanted.epoch < epoch or now_us - epoch < self._us("ask_after_s"):
+            return ()
+        version.begin_epoch(now_us, sender)
+        return self._wake("update", "update_delay_s")
+
+    def _begin_again(self, now_us: int, to: PeerId, lost: SubscriptionUpdate) -> Effects:
+        version = self._trees.linked(lost.version, to)
+        if version is None:
+            return ()
+        if version.links[to].outgoing.epoch == lost.epoch:
+            version.begin_epoch(now_us, to)
+        return self._wake("update", "update_delay_s")
+
+    def _ask(self, now_us: int) -> Effects:
+        versions = self._trees.announced()
+        wait_us = self._us("ask_after_s")
+        asked = [question for v in versions for question in v.questions(now_us, wait_us)]
+        if all(version.is_current for version in versions):
+            return asked
+        return [*asked, *self._wake("ask", "ask_after_s")]
+
+    def _us(self, key: str) -> int:
+        return int(self.settings[key] * 1e6)
+
+    def _wake(self, name: str, delay: str) -> Effects:
+        """Set a timer, unless it is set."""
+        if name in self._set_timers:
+            return ()
+        self._set_timers.add(name)
+        return [SetTimer(name, self._us(delay))]
+
+
+class ContentUniform(Content):
+    """Subscriptions and events independent at random."""
+
+    distribution: ClassVar[str] = "uniform"
+
+
+class ContentZipf(Content):
+    """Subscriptions and events around hotspots."""
+
+    distribution: ClassVar[str] = "zipf"

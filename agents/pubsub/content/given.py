@@ -1,0 +1,137 @@
+"""Content whose subscriptions stand in the experiment file, for small cases made by hand.
+
+Subscriptions are written as they are printed, each after the name of its host, one to a line or
+with semicolons between them:
+
+    h2: 3<=a0<=7
+    h3: 0<=a0<=5 and 2<=a1<=4
+    h4: everything
+
+A host may have several, or none. Events are drawn from the seed, each value of each attribute
+equally likely and independent of all others, and so are their publishers.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from random import Random
+from typing import Any, ClassVar
+
+from agents.protocol import Surroundings
+from agents.pubsub.content.forwarder import Content
+from agents.pubsub.content.settings import DEFAULTS, Plan, check_settings, plan_of
+from workloads.content.generator import Publication, Workload
+from workloads.content.subscription import HIGHEST, Range, Subscription, make_point, subscribe
+
+Held = Mapping[str, tuple[Subscription, ...]]  # by host
+
+_TEXTS: Mapping[str, str] = {"subscriptions": "", "publishers": ""}
+_NUMBERS = {k: v for k, v in DEFAULTS.items() if k != "match" and k not in _TEXTS}
+_EXAMPLE = "'h2: 3<=a0<=7 and 0<=a1<=5' or 'h2: everything'"
+_BETWEEN = re.compile(r"[;\n]")
+_RANGE = re.compile(r"(\d+)\s*<=\s*a(\d+)\s*<=\s*(\d+)")
+
+
+class ContentGiven(Content):
+    """Subscriptions as the experiment says, and events independent at random."""
+
+    names_hosts: ClassVar[bool] = True
+    defaults: ClassVar = {**_NUMBERS, **_TEXTS}
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Raise ValueError if a setting makes no sense."""
+        check_settings({key: value for key, value in settings.items() if key not in _TEXTS})
+        parse_subscriptions(settings["subscriptions"], settings["attributes"])
+
+    @classmethod
+    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+        """Raise ValueError if somebody subscribes or publishes who is not there."""
+        named = {
+            "subscriptions": parse_subscriptions(settings["subscriptions"], settings["attributes"]),
+            "publishers": settings["publishers"].split(),
+        }
+        for key, names in named.items():
+            for name in names:
+                if name not in hosts:
+                    raise ValueError(
+                        f"{key}: expected hosts of this network, as in {next(iter(hosts))!r}; "
+                        f"found {name!r}"
+                    )
+
+    def _make_plan(self, given: Surroundings) -> Plan:
+        return _shared_plan(
+            self.settings["subscriptions"],
+            self.settings["publishers"],
+            given.run_seed,
+            tuple(given.hosts),
+            self.settings["events"],
+            self.settings["attributes"],
+        )
+
+
+def make_given_workload(
+    subscriptions: str,
+    publishers: str,
+    seed: int | str,
+    hosts: tuple[str, ...],
+    events: int,
+    attributes: int,
+) -> Workload:
+    """The workload of some hosts, in the order of their numbers; if none publishes, all do."""
+    held = parse_subscriptions(subscriptions, attributes)
+    sources = [hosts.index(name) for name in publishers.split()] or range(len(hosts))
+    chance = Random(f"{seed}/events")
+    made = []
+    for _ in range(events):
+        point = make_point([chance.randint(0, HIGHEST) for _ in range(attributes)])
+        made.append(Publication(chance.choice(sources), point))
+    return Workload(tuple(held.get(host, ()) for host in hosts), tuple(made))
+
+
+def parse_subscriptions(text: str, attributes: int) -> Held:
+    """The subscriptions of each host in a text, to events of so many attributes."""
+    found: defaultdict[str, list[Subscription]] = defaultdict(list)
+    for line in filter(None, map(str.strip, _BETWEEN.split(text))):
+        host, _, wanted = (part.strip() for part in line.partition(":"))
+        if not host or not wanted:
+            raise ValueError(f"subscriptions: expected lines like {_EXAMPLE}; found {line!r}")
+        try:
+            found[host].append(_parse_subscription(wanted, attributes))
+        except ValueError as error:
+            raise ValueError(f"subscriptions: {line!r}: {error}") from error
+    if not found:
+        raise ValueError(f"subscriptions: expected lines like {_EXAMPLE}; found none")
+    return {host: tuple(held) for host, held in found.items()}
+
+
+def _parse_subscription(text: str, attributes: int) -> Subscription:
+    ranges: dict[int, Range] = {}
+    for part in text.split(" and ") if text != "everything" else ():
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"expected ranges like '3<=a0<=7', found {part.strip()!r}")
+        low, attribute, high = map(int, match.groups())
+        if attribute >= attributes:
+            raise ValueError(
+                f"expected attributes from a0 to a{attributes - 1}, found a{attribute}"
+            )
+        if not low <= high <= HIGHEST:
+            raise ValueError(f"expected a low and a high value from 0 to {HIGHEST}, found {part!r}")
+        if attribute in ranges:
+            raise ValueError(f"expected each attribute once, found a{attribute} again")
+        ranges[attribute] = (low, high)
+    return subscribe(ranges)
+
+
+@lru_cache(maxsize=4)
+def _shared_plan(
+    subscriptions: str,
+    publishers: str,
+    seed: int,
+    hosts: tuple[str, ...],
+    events: int,
+    attributes: int,
+) -> Plan:
+    return plan_of(make_given_workload(subscriptions, publishers, seed, hosts, events, attributes))

@@ -1,0 +1,136 @@
+"""The messages of the content layer: subscriptions over links of a tree, and events.
+
+Subscriptions travel as the numbers of their boxes (`workloads.content.subscription`), some hundred
+to a datagram.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from msgspec import Struct
+
+from agents.wire.codec import HEADER, MAX_DATAGRAM_BYTES, U8, U32, U64, message
+from workloads.content.subscription import ATTRIBUTES, RANGES, ContentError, Point, Subscription
+
+_BOXES = len(RANGES) ** ATTRIBUTES
+_UPDATE_BYTES = 4 + 8 + 4 + 1 + 3 * 2  # of the fields and the lengths of three sequences
+_EVENT_BYTES = 4 + 8 + 4 + 2
+_OFFER_BYTES = 4 + 1 + 3 * 2
+NUMBERS_PER_UPDATE = (MAX_DATAGRAM_BYTES - HEADER.size - _UPDATE_BYTES) // 4
+EVENTS_PER_OFFER = (MAX_DATAGRAM_BYTES - HEADER.size - _OFFER_BYTES) // (3 * 4)
+MAX_PAYLOAD_BYTES = MAX_DATAGRAM_BYTES - HEADER.size - _EVENT_BYTES
+NO_TREE = 0  # the version that events are published on before there is any
+MAX_HOPS = 255  # which fits into the header; a longer way counts as this
+
+
+@lru_cache(maxsize=1 << 14)
+def point_of(number: int) -> Point:
+    """The point with a number, the same object each time, which remembers its bits."""
+    return Point(number)
+
+
+@message(120)
+class SubscriptionUpdate(Struct, frozen=True):
+    """What changes in the subscriptions that the sender announces over a link of a version.
+
+    An epoch begins with nothing and serial 0; the sender's whole state has been told once an
+    update says that it is complete. `since_ms` goes with `added`: events from before are not
+    wanted. It is left out if all are 0.
+    """
+
+    version: U32
+    epoch: U64
+    serial: U32
+    is_complete: bool
+    added: tuple[U32, ...]
+    since_ms: tuple[U32, ...]
+    withdrawn: tuple[U32, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no subscription."""
+        if max((0, *self.added, *self.withdrawn)) >= _BOXES:
+            raise ContentError("update: expected numbers of subscriptions")
+        if self.since_ms and len(self.since_ms) != len(self.added):
+            raise ContentError("update: expected a time for each subscription, or none at all")
+
+
+@message(121)
+class StateWanted(Struct, frozen=True):
+    """Please begin a new epoch: the sender misses something of this one, or knows none (0)."""
+
+    version: U32
+    epoch: U64
+
+
+@message(122)
+class Event(Struct, frozen=True):
+    """An event on its way over the tree of a version; `point` is the number of its point."""
+
+    event_id: U64
+    hop_count: U8
+    version: U32
+    published_us: U64
+    point: U32
+    payload: bytes
+
+    def __post_init__(self) -> None:
+        """Refuse what is no point."""
+        point_of(self.point)
+
+
+@message(123)
+class Offer(Struct, frozen=True):
+    """The sender has these events (`is_here`) or was offered them, and the receiver may want them.
+
+    Each comes with its point and the time when it was published, so that it can be offered on.
+    """
+
+    version: U32
+    is_here: bool
+    events: tuple[U32, ...]
+    points: tuple[U32, ...]
+    published_ms: tuple[U32, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what are no points."""
+        if not len(self.events) == len(self.points) == len(self.published_ms):
+            raise ContentError("offer: expected a point and a time for each event")
+        for number in self.points:
+            point_of(number)
+
+
+@message(124)
+class Wanted(Struct, frozen=True):
+    """The sender has not got these events that were offered, and somebody wants them."""
+
+    version: U32
+    events: tuple[U32, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Told to the content layer by another: this peer wants more."""
+
+    subscription: Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """Told to the content layer by another: this peer no longer wants that."""
+
+    subscription: Subscription
+
+
+def offer_of(version: int, is_here: bool, events: Sequence[Event]) -> Offer:
+    """The offer of some events, at most `EVENTS_PER_OFFER`."""
+    return Offer(
+        version,
+        is_here,
+        tuple(event.event_id for event in events),
+        tuple(event.point for event in events),
+        tuple(event.published_us // 1_000 for event in events),
+    )
+
+
+MESSAGES = (SubscriptionUpdate, StateWanted, Event, Offer, Wanted)

@@ -1,0 +1,1 @@
+"""Routing: trees on the links of an overlay."""

@@ -1,0 +1,1 @@
+"""Trees through core peers, and the minimum spanning tree as a baseline."""

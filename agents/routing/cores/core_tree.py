@@ -1,0 +1,269 @@
+"""One version of the routing tree T at one peer: algorithm 2 of Tariq, Koldehofe and Rothermel
+(DEBS 2013, section 5.2), read so that T is a tree whatever the order of messages.
+
+Every peer keeps the latest offer (CORE_SPT) of each neighbour and follows the best: distributed
+Bellman-Ford, with the path in each offer so that nobody follows himself. Two ways are kept:
+
+- the *relay* way, to the closest core. A peer passes on only this one, which is the pruning of
+  algorithm 2: an offer of another core stops where it does not improve on all others. What a
+  neighbour in another core's reach has offered is the second closest core of section 5.3.
+- the *root* way, to the root core, passed on by everybody. The paper has cores join the root core
+  "similar to the non-core peers", but pruned offers of the root core would not reach them.
+
+Ways of cores to the root core lead over other peers, perhaps in the reach of other cores. If such
+a peer kept to its own relay as well, there would be cycles. So a peer on the way of a core to the
+root core, the *backbone*, takes that way as its own. Then every peer has one parent, and following
+parents leads to the backbone and on it to the root core: T is a tree.
+
+If the root core dies the next core of the list takes its place (`pulse`). Until that is
+known, peers would try ever longer ways over each other to where it was. So who loses its way to the
+root core says so first, and takes a heavier one only after a while: those are gone by then that led
+over itself or ended nowhere. Ways to relays need no such care: another core is never far.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from agents.protocol import PeerId
+from agents.routing.cores.messages import (
+    BACKBONE_CHILD,
+    CHILD,
+    NOT_LINKED,
+    CorePath,
+    CoreSpt,
+    VersionState,
+)
+from agents.routing.cores.pulse import Pulse
+
+_MOST_ON_A_PATH = 150  # two paths fit into a message
+_HEAVIEST_US = 0xFFFFFFFF
+_PATIENCES = 3  # signs of life climb T_C by one hop in a period
+_NOTHING: tuple[None, None] = (None, None)
+
+
+class PathToCore(NamedTuple):
+    """A path to a core; the lightest is the least, then the one with fewest peers."""
+
+    weight_us: int
+    hops: int
+    via: PeerId
+    core: PeerId
+    path: tuple[PeerId, ...]  # from the core to this peer
+
+
+class CoreTree:
+    """What one peer knows of one version, and its links in it."""
+
+    def __init__(
+        self, me: PeerId, version: int, cores: tuple[PeerId, ...], now_us: int, is_rooted: bool
+    ) -> None:
+        """With `is_rooted` all take the way to the root core, as in a tree of the leader's."""
+        self.me = me
+        self.version = version
+        self.family = version  # the version under which its cores were spread
+        self.cores = cores
+        self.known_us = now_us
+        self.pulse = Pulse(cores.index(me) if me in cores else None)
+        if not self.pulse.is_mine:
+            self.pulse.adopt(now_us, 0, 0)
+        self.pulse.changed_us = now_us
+        self.is_mine = me in cores
+        self.root: PathToCore | None = None
+        self.relay: PathToCore | None = None
+        self.parent: PeerId | None = None
+        self.joined_as = NOT_LINKED  # what the parent was told
+        self.assigned: PeerId | None = None  # the parent that the leader chose
+        self.children: dict[PeerId, bool] = {}  # and whether they are on the backbone
+        self.offers: dict[PeerId, CoreSpt] = {}
+        self._is_rooted = is_rooted
+        self._sent: dict[PeerId, CoreSpt] = {}
+        self._rootless_us = now_us
+        self._held: tuple[PeerId | None, int, int] = (None, 0, 0)  # core, lost weight, until when
+
+    @property
+    def root_core(self) -> PeerId | None:
+        """The core that acts as root, if one is known to live."""
+        return None if self.pulse.lowest is None else self.cores[self.pulse.lowest]
+
+    @property
+    def is_backbone(self) -> bool:
+        """Whether this peer takes the way to the root core, not that to its relay."""
+        return self.is_mine or self._is_rooted or any(self.children.values())
+
+    @property
+    def links(self) -> tuple[PeerId, ...]:
+        """The links of this peer in the tree."""
+        ends = {*self.children} if self.parent is None else {self.parent, *self.children}
+        return tuple(sorted(ends))
+
+    @property
+    def next_parent(self) -> PeerId | None:
+        """The parent that this peer should have; while no way is known, that which it has."""
+        if self.root_core == self.me:
+            return None
+        return self.wanted.via if self.wanted is not None else self.parent
+
+    @property
+    def wanted(self) -> PathToCore | None:
+        """The way that this peer's parent should be on; none at the root core."""
+        if self.root_core == self.me:
+            return None
+        return self.root if self.is_mine or self._follows_root else self.relay
+
+    @property
+    def role(self) -> int:
+        """What this peer is to its parent."""
+        return BACKBONE_CHILD if self._follows_root else CHILD
+
+    @property
+    def _follows_root(self) -> bool:
+        return self.root is not None and self.is_backbone
+
+    def is_headless(self, now_us: int, patience_us: int) -> bool:
+        """Whether no core has been known to live for long."""
+        is_old = now_us - self.pulse.changed_us > _PATIENCES * patience_us
+        return self.pulse.lowest is None and is_old
+
+    def take_offer(self, sender: PeerId, offer: CoreSpt) -> bool:
+        """Keep a neighbour's offer, unless it is older than what is kept."""
+        known = self.offers.get(sender)
+        if known is not None and offer.number <= known.number:
+            return False
+        sound = [
+            path if path is not None and self._is_sound(sender, path) else None
+            for path in (offer.root, offer.relay)
+        ]
+        self.offers[sender] = CoreSpt(offer.version, offer.number, *sound)
+        return True
+
+    def lose(self, peer: PeerId) -> bool:
+        """Forget all about a neighbour; says whether there was anything."""
+        is_known = peer in self.offers or peer in self.children or peer in self._sent
+        self.offers.pop(peer, None)
+        self.children.pop(peer, None)
+        self._sent.pop(peer, None)
+        if self.parent == peer:
+            self.parent, self.joined_as = None, NOT_LINKED
+        if self.assigned == peer:
+            self.assigned = None
+        return is_known
+
+    def choose(self, now_us: int, weight_of: Callable[[PeerId], int], hold_us: int = 0) -> None:
+        """Find the best ways among all offers; a heavier one to the root core has to wait."""
+        ways = list(self._ways(weight_of))
+        own = PathToCore(0, 1, self.me, self.me, (self.me,))
+        rooted = [way for way in ways if way.core == self.root_core]
+        if self.root_core == self.me:
+            self.root = own
+        else:
+            if self.assigned is not None:
+                rooted = [way for way in rooted if way.via == self.assigned]
+            self.root = self._hold_back(now_us, min(rooted, default=None), hold_us)
+        if self._is_rooted:
+            self.relay = self.root
+        else:
+            self.relay = own if self.is_mine else min(ways, default=None)
+
+    def offers_to_send(self, now_us: int, peers: list[PeerId]) -> Iterator[tuple[PeerId, CoreSpt]]:
+        """What neighbours have to be told, because it differs from what they were told before."""
+        for peer in peers:
+            before = self._sent.get(peer)
+            content = self._content_for(peer)
+            if content != ((before.root, before.relay) if before is not None else _NOTHING):
+                number = max(before.number + 1 if before is not None else 1, now_us // 1_000)
+                self._sent[peer] = CoreSpt(self.version, number & 0xFFFFFFFF, *content)
+                yield peer, self._sent[peer]
+
+    def last_offer(self, peer: PeerId) -> CoreSpt | None:
+        """What a neighbour was told last."""
+        return self._sent.get(peer)
+
+    def set_child(self, peer: PeerId, link: int) -> bool:
+        """Note what a neighbour says it is; says whether that is new."""
+        before = self.children.get(peer)
+        if link == NOT_LINKED:
+            self.children.pop(peer, None)
+        else:
+            self.children[peer] = link == BACKBONE_CHILD
+        return before != self.children.get(peer)
+
+    def hear(self, now_us: int, rank: int, beat: int) -> bool:
+        """Note a sign of life of the root core; says whether another is root core now."""
+        before = self.pulse.lowest
+        if rank < len(self.cores) and self.pulse.is_news(rank, beat):
+            self.pulse.adopt(now_us, rank, beat)
+        return self.pulse.lowest != before and self._change_root(now_us)
+
+    def on_tick(self, now_us: int, patience_us: int) -> bool:
+        """Give a sign of life as the root core, or look for one; says whether the root changed."""
+        if self.pulse.is_mine:
+            self.pulse.beat(now_us)
+            return False
+        if self.root is not None:
+            self._rootless_us = now_us
+        elif self.assigned is not None and now_us - self._rootless_us > patience_us:
+            self.assigned = None  # whose own parent is gone, perhaps, and it needs our help
+            self._rootless_us = now_us
+            return True
+        is_lost = self.pulse.lowest is not None and now_us - self._rootless_us > patience_us
+        if is_lost:
+            self.pulse.give_up(now_us)
+        if not is_lost and not self.pulse.expire(now_us, _PATIENCES * patience_us):
+            return False
+        if self.pulse.is_mine:
+            self.pulse.beat(now_us)
+        return self._change_root(now_us)
+
+    def state_for(self, peer: PeerId) -> VersionState:
+        """What a hello to a neighbour says about this version."""
+        sent = self._sent.get(peer)
+        link = self.joined_as if peer == self.parent else NOT_LINKED
+        rank, beat = self.pulse.lowest, self.pulse.sequence
+        return VersionState(
+            self.version,
+            sent.number if sent is not None else 0,
+            link,
+            0xFF if rank is None else rank,
+            beat,
+        )
+
+    def is_holding(self, now_us: int) -> bool:
+        """Whether a heavier way to the root core has to wait."""
+        return now_us < self._held[2]
+
+    def _hold_back(self, now_us: int, best: PathToCore | None, hold_us: int) -> PathToCore | None:
+        before = self.root if self.root is not None and self.root.core == self.root_core else None
+        if before is not None and (best is None or best.weight_us > before.weight_us):
+            self._held = (before.core, before.weight_us, now_us + hold_us)
+        core, lost_us, until_us = self._held
+        is_held = core == self.root_core and now_us < until_us
+        return None if is_held and best is not None and best.weight_us > lost_us else best
+
+    def _change_root(self, now_us: int) -> bool:
+        """Another core acts as root, and the way to the former is of no more use."""
+        self.root, self._rootless_us = None, now_us
+        return True
+
+    def _ways(self, weight_of: Callable[[PeerId], int]) -> Iterator[PathToCore]:
+        for peer, offer in self.offers.items():
+            for path in (offer.root, offer.relay):
+                if path is None or self.me in path.path:
+                    continue
+                weight_us = path.weight_us + weight_of(peer)
+                if weight_us <= _HEAVIEST_US and len(path.path) < _MOST_ON_A_PATH:
+                    passed = (*path.path, self.me)
+                    yield PathToCore(weight_us, len(passed), peer, path.core, passed)
+
+    def _content_for(self, peer: PeerId) -> tuple[CorePath | None, CorePath | None]:
+        """The ways to offer to a neighbour; those that lead over it are of no use to it."""
+        root = self.root if self.root is not None and peer not in self.root.path else None
+        relay = self.relay if self.relay is not None and peer not in self.relay.path else None
+        return _path(root), _path(relay) if relay != root else None
+
+    def _is_sound(self, sender: PeerId, path: CorePath) -> bool:
+        ends = (path.path[0], path.path[-1]) if path.path else ()
+        return ends == (path.core, sender) and path.core in self.cores
+
+
+def _path(way: PathToCore | None) -> CorePath | None:
+    return CorePath(way.core, way.weight_us, way.path) if way is not None else None

@@ -1,0 +1,64 @@
+"""The weights of a peer's overlay links: delay, and dissimilarity on top (section 5 of Tariq,
+Koldehofe and Rothermel, DEBS 2013; `agents.routing.similarity` has the formula).
+
+Both ends of a link have to use the same weight. So hellos carry the sender's view of the delay, and
+the mean of both views counts; and interests are those at the beginning of a selection, which
+neighbours tell each other once for each version. Where one end has had no events yet, the delay
+alone counts.
+"""
+
+from agents.protocol import PeerId
+from agents.routing.cores.spanning_tree import SpanningTree
+from agents.routing.cores.strategies import Link
+from agents.routing.similarity import EventWindow, RecentEvents, dissimilarity_us
+
+_NO_EVENTS = EventWindow(0, b"")
+
+
+class LinkWeights:
+    """What one peer knows of the weights of its links, by version."""
+
+    def __init__(self, tree: SpanningTree, psi: int, alpha_us: int) -> None:
+        self.history: EventWindow | RecentEvents = _NO_EVENTS  # as the layer above announced it
+        self._tree = tree
+        self._psi = psi
+        self.alpha_us = alpha_us
+        self._own: dict[int, EventWindow] = {}
+        self._dissimilarity_us: dict[int, dict[PeerId, int]] = {}
+
+    @property
+    def are_delays_only(self) -> bool:
+        """Whether nobody needs to know anybody's interests."""
+        return self.alpha_us == 0
+
+    def own(self, version: int) -> EventWindow:
+        """This peer's interests in a version, from the moment they were first needed."""
+        if version not in self._own:
+            told = self.history
+            window = told.window() if isinstance(told, RecentEvents) else told
+            recent = window.matched[-((self._psi + 7) // 8) :]
+            self._own[version] = EventWindow(window.newest, recent)
+        return self._own[version]
+
+    def on_interest(self, version: int, sender: PeerId, window: EventWindow) -> None:
+        """Note how dissimilar a neighbour is."""
+        own, known = self.own(version), self._dissimilarity_us.setdefault(version, {})
+        has_both = own.newest > 0 and window.newest > 0
+        known[sender] = dissimilarity_us(own, window, self._psi, self.alpha_us) if has_both else 0
+
+    def known(self, version: int) -> set[PeerId]:
+        """The neighbours whose interests in a version have come."""
+        return {*self._dissimilarity_us.get(version, ())}
+
+    def link(self, version: int, peer: PeerId) -> Link:
+        """What the link to a neighbour costs in a version."""
+        at = self._tree.neighbours[peer]
+        theirs_us = at.hello.delay_us if at.hello is not None else at.delay_us
+        dissimilarity_us = self._dissimilarity_us.get(version, {}).get(peer, 0)
+        return Link((at.delay_us + theirs_us) // 2, dissimilarity_us)
+
+    def drop(self, before: int) -> None:
+        """Forget all versions before one."""
+        for by_version in (self._own, self._dissimilarity_us):
+            for version in [version for version in by_version if version < before]:
+                del by_version[version]

@@ -1,0 +1,163 @@
+"""The messages of the routing layer: leader and spanning tree, core selection, and the tree T.
+
+The names follow section 5 of Tariq, Koldehofe and Rothermel (DEBS 2013) where it has any:
+CORE_SPT and JOIN_CORE of algorithm 2.
+"""
+
+from msgspec import Struct
+
+from agents.routing.similarity import EventWindow
+from agents.wire.codec import F64, U8, U16, U32, Peer, message
+
+NOT_LINKED, CHILD, BACKBONE_CHILD = range(3)  # what the sender of a hello is to its receiver
+
+
+class VersionState(Struct, frozen=True):
+    """What the sender of a hello knows and does about one version of the tree.
+
+    `number` is that of its last CoreSpt to the receiver; `rank` and `beat` are the root core and
+    the highest number heard of it; `link` says what the sender is to the receiver.
+    """
+
+    version: U32
+    number: U32
+    link: U8
+    rank: U8
+    beat: U32
+
+
+@message(80)
+class TreeHello(Struct, frozen=True):
+    """I am well, and this is my place in the spanning tree T_C; `parent` 0 means none."""
+
+    leader: Peer
+    sequence: U32
+    hops: U16
+    parent: Peer
+    delay_us: U32
+    current: U32
+    states: tuple[VersionState, ...]
+
+
+@message(81)
+class SelectionCall(Struct, frozen=True):
+    """A selection begins: tell neighbours your interests, and report within this time."""
+
+    version: U32
+    wait_ms: U32
+
+
+@message(82)
+class Interest(Struct, frozen=True):
+    """The events that the sender had, as of the beginning of a selection."""
+
+    version: U32
+    window: EventWindow
+
+
+class Candidate(Struct, frozen=True):
+    """A peer that may become a core, and the votes for it."""
+
+    peer: Peer
+    votes: F64
+
+
+@message(83)
+class Ballot(Struct, frozen=True):
+    """The candidates with the most votes in the sender's part of T_C."""
+
+    version: U32
+    candidates: tuple[Candidate, ...]
+
+
+class PeerLinks(Struct, frozen=True):
+    """A peer, and its links to neighbours with a higher address."""
+
+    peer: Peer
+    neighbours: tuple[Peer, ...]
+    weights_us: tuple[U32, ...]
+
+
+@message(84)
+class LinkReport(Struct, frozen=True):
+    """One part of all links in the sender's part of T_C."""
+
+    version: U32
+    part: U16
+    parts: U16
+    peers: tuple[PeerLinks, ...]
+
+
+@message(85)
+class CoreList(Struct, frozen=True):
+    """The outcome of a selection: the cores, the root core first."""
+
+    version: U32
+    cores: tuple[Peer, ...]
+
+
+@message(86)
+class ParentList(Struct, frozen=True):
+    """Some peers in the receiver's part of T_C, and their parents in a tree of the leader's."""
+
+    version: U32
+    peers: tuple[Peer, ...]
+    parents: tuple[Peer, ...]
+
+
+class CorePath(Struct, frozen=True):
+    """A way to a core: its weight, and the peers on it from the core to the sender."""
+
+    core: Peer
+    weight_us: U32
+    path: tuple[Peer, ...]
+
+
+@message(87)
+class CoreSpt(Struct, frozen=True):
+    """CORE_SPT: the sender's ways to the root core and, if that is another, to its relay."""
+
+    version: U32
+    number: U32
+    root: CorePath | None
+    relay: CorePath | None
+
+
+@message(88)
+class JoinCore(Struct, frozen=True):
+    """JOIN_CORE: you are my parent in the tree; or, for a core, my next hop to the root core."""
+
+    version: U32
+    is_backbone: bool
+
+
+@message(89)
+class LeaveCore(Struct, frozen=True):
+    """You are no longer my parent in the tree."""
+
+    version: U32
+
+
+@message(90)
+class CoreRequest(Struct, frozen=True):
+    """Please send your CoreSpt again."""
+
+    version: U32
+
+
+@message(91)
+class RecalculationRequest(Struct, frozen=True):
+    """To the leader: somebody finds that this version has been used for long enough."""
+
+    version: U32
+
+
+@message(92)
+class Farewell(Struct, frozen=True):
+    """I am leaving."""
+
+
+MESSAGES = (
+    TreeHello, SelectionCall, Interest, Ballot, LinkReport, CoreList, ParentList, CoreSpt,
+    JoinCore, LeaveCore, CoreRequest, RecalculationRequest, Farewell,
+)  # fmt: skip

@@ -1,0 +1,421 @@
+"""All versions of the routing tree at one peer: how they begin, change hands and end
+(sections 5.2 and 5.3 of Tariq, Koldehofe and Rothermel, DEBS 2013).
+
+`core_tree` knows what a peer wants; this module talks to neighbours about it.
+
+- CORE_SPT is sent a moment after something changed, to those for whom it changed; the moment gets
+  longer while changes go on. It is not acknowledged: each hello has the number of the last one, and
+  who has missed it asks. That is also how a new peer gets to know cores and ways to them.
+- JOIN_CORE is sent when the way has stood still for a while, or at once if the parent is gone; the
+  paper joins with every improvement, which would have the content layer move subscriptions for
+  nothing. Hellos say who is whose child, so that no link stays one-sided.
+- Version v + 1 is built while v is in use. The switch comes with the hellos of the leader; v is
+  kept for a while, but no longer repaired, and then dropped.
+
+With `core_paths = "apsp"` (figure 6c of the paper) cores are joined by the shortest paths between
+all pairs of them. That is no tree, but it is the union of one for each core: the version with that
+core as root core. Such a family of versions is built for one list of cores, and a peer publishes on
+the version of its relay: its events go to the relay, from there on the shortest path to each other
+core, and on to the peers. A family is known by the highest of its versions.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from random import Random
+from typing import Any
+
+from agents.protocol import Announce, Effect, Effects, PeerId, Record, Send, SetTimer
+from agents.routing.cores.core_tree import CoreTree
+from agents.routing.cores.link_weights import LinkWeights
+from agents.routing.cores.messages import (
+    BACKBONE_CHILD,
+    CHILD,
+    NOT_LINKED,
+    CoreList,
+    CoreRequest,
+    CoreSpt,
+    Interest,
+    JoinCore,
+    LeaveCore,
+    TreeHello,
+    VersionState,
+)
+from agents.routing.cores.spanning_tree import SpanningTree
+from agents.routing.tree import CurrentTree, Hold, Tree, tell_links
+
+_CHILD_HOLD_US = 50_000
+_JOIN_HOLD_US = 500_000
+_HELD_PERIODS = 2  # after the way to the root core was lost
+_SPREAD = 0.2  # of a period: while a version is new, all peers have offers to pass on at once
+_MOST_EARLY = 256  # offers that came before the cores did
+
+
+class TreeVersions:
+    """The versions that this peer knows, and the one in use."""
+
+    def __init__(
+        self,
+        tree: SpanningTree,
+        weights: LinkWeights,
+        settings: Mapping[str, Any],
+        is_rooted: bool,
+        chance: Random,
+    ) -> None:
+        self.trees: dict[int, CoreTree] = {}
+        self.current = 0  # the family in use
+        self._first = 0  # the lowest version in it
+        self._published = 0  # the version to publish on
+        self._has_families = settings["core_paths"] == "apsp"
+        self._lists: dict[int, CoreList] = {}
+        self._me = tree.me
+        self._tree = tree
+        self._weights = weights
+        self._period_us = int(settings["period_us"])
+        self._settle_us = int(settings["settle_s"] * 1e6)
+        self._grace_us = int(settings["grace_s"] * 1e6)
+        self._is_rooted = is_rooted
+        self._random = chance
+        self._early: dict[tuple[PeerId, int], CoreSpt] = {}
+        self._assigned: dict[int, PeerId] = {}
+        self._links: dict[int, tuple[PeerId, ...]] = {}  # as announced
+        self._relay: dict[int, tuple[PeerId, int]] = {}  # as recorded
+        self._told: set[tuple[PeerId, int]] = set()  # who was sent which core list
+        self._holds: dict[int, Hold] = {}  # of CORE_SPT
+
+    @property
+    def newest(self) -> int:
+        """The newest family that has cores, or 0."""
+        return max(self.trees, default=0)
+
+    def family_of(self, version: int) -> int:
+        """The family that a version belongs to; of one that is not known, itself."""
+        tree = self.trees.get(version)
+        return version if tree is None else tree.family
+
+    def is_headless(self, now_us: int, patience_us: int) -> bool:
+        """Whether no core of the newest version lives, for all that is known."""
+        tree = self.trees.get(self.newest)
+        return tree is not None and tree.is_headless(now_us, patience_us)
+
+    def is_due(self, now_us: int) -> bool:
+        """Whether it is time for the leader to switch to the newest version."""
+        newest = self.newest
+        return newest > self.current and now_us - self.trees[newest].known_us >= self._settle_us
+
+    # The life of a version
+
+    def install(self, now_us: int, cores: CoreList, sender: PeerId | None) -> Effects:
+        """Begin a version, and pass its cores on; one that is known or past changes nothing."""
+        family = cores.version
+        if sender is not None:
+            self._told.add((sender, family))
+        most = min(0xFE, family >> 16) if self._has_families else 0xFE
+        is_sound = 0 < len(cores.cores) <= most
+        if family in self.trees or family <= self.current or not is_sound:
+            return []
+        self._lists[family] = cores
+        effects: list[Effect] = []
+        for child in self._tree.children():
+            effects += self._pass_on(child, family)
+        for peer in self._tree.up():
+            effects += self.tell_interest(family, peer)
+        for version, ranked in _members(cores, self._has_families):
+            effects += self._begin(now_us, version, family, ranked)
+        return effects
+
+    def _begin(
+        self, now_us: int, version: int, family: int, cores: tuple[PeerId, ...]
+    ) -> list[Effect]:
+        tree = CoreTree(self._me, version, cores, now_us, self._is_rooted)
+        tree.family, tree.assigned = family, self._assigned.pop(version, None)
+        self.trees[version], self._links[version] = tree, ()
+        for peer, _ in [key for key in self._early if key[1] == version]:
+            tree.take_offer(peer, self._early.pop((peer, version)))
+        told = Announce(Tree(version, now_us, (), family=family))
+        return [told, *self._flush_soon(now_us, tree)]
+
+    def tell_interest(self, family: int, peer: PeerId) -> Effects:
+        """Let a neighbour know this peer's interests, once for each family and link."""
+        if self._weights.are_delays_only or (peer, -family) in self._told:
+            return []
+        self._told.add((peer, -family))
+        return [Send(peer, Interest(family, self._weights.own(family)), reliable=True)]
+
+    def switch(self, family: int) -> Effects:
+        """Use a family from now on, and drop the versions before it after a while."""
+        self.current = family
+        self._first = min(v for v, tree in self.trees.items() if tree.family == family)
+        ends = [SetTimer(("drop", old), self._grace_us) for old in self.trees if old < self._first]
+        self._weights.drop(before=family)
+        return [*self._publish(), *ends]
+
+    def _publish(self) -> Effects:
+        """Announce the version to publish on, if that is another than before."""
+        relay = self.trees[self.current].relay
+        own = [
+            version
+            for version, tree in self.trees.items()
+            if tree.family == self.current and relay is not None and tree.cores[0] == relay.core
+        ]
+        version = own[0] if own and self._has_families else self.current
+        if version == self._published:
+            return []
+        self._published = version
+        return [Announce(CurrentTree(version))]
+
+    def drop(self, version: int) -> Effects:
+        """Forget a version that was used before."""
+        tree = self.trees.pop(version, None)
+        if tree is None:
+            return []
+        for by_version in (self._links, self._relay, self._holds, self._assigned, self._lists):
+            by_version.pop(version, None)
+        self._told = {(peer, of) for peer, of in self._told if abs(of) != version}
+        tell = Announce(Tree(version, tree.known_us, (), is_dropped=True, family=tree.family))
+        return [Record("tree_dropped", {"version": version}), tell]
+
+    def assign(self, now_us: int, version: int, parent: PeerId) -> Effects:
+        """Prefer a parent that the leader chose."""
+        tree = self.trees.get(version)
+        if tree is None:
+            self._assigned[version] = parent
+            return []
+        tree.assigned = parent
+        return self._flush_soon(now_us, tree)
+
+    # What neighbours say
+
+    def states_for(self, peer: PeerId) -> tuple[VersionState, ...]:
+        """What a hello to a neighbour says about the versions."""
+        return tuple(tree.state_for(peer) for tree in self.trees.values())
+
+    def on_hello(self, now_us: int, sender: PeerId, hello: TreeHello) -> Effects:
+        """Compare notes with a neighbour, and mend what differs."""
+        states = {state.version: state for state in hello.states}
+        effects: list[Effect] = []
+        for version, tree in list(self.trees.items()):
+            if version in states:
+                effects += self._compare(now_us, sender, tree, states[version])
+            elif now_us - tree.known_us > self._period_us:
+                effects += self._help(now_us, sender, tree)
+        return [*effects, *self._follow_switch(now_us, hello.current)]
+
+    def on_core_spt(self, now_us: int, sender: PeerId, offer: CoreSpt) -> Effects:
+        """Keep an offer; one that came before its version is kept until then."""
+        tree = self.trees.get(offer.version)
+        if tree is not None:
+            return self._flush_soon(now_us, tree) if tree.take_offer(sender, offer) else []
+        known = self._early.get((sender, offer.version))
+        is_new = known is None or known.number < offer.number
+        if offer.version > self.current and is_new and len(self._early) < _MOST_EARLY:
+            self._early[sender, offer.version] = offer
+        return []
+
+    def on_join(self, now_us: int, sender: PeerId, join: JoinCore) -> Effects:
+        """Take a child."""
+        tree = self.trees.get(join.version)
+        if tree is None:
+            return []
+        tree.set_child(sender, BACKBONE_CHILD if join.is_backbone else CHILD)
+        return self._after_child(now_us, tree)
+
+    def on_leave(self, now_us: int, sender: PeerId, version: int) -> Effects:
+        """Let a child go."""
+        tree = self.trees.get(version)
+        if tree is None:
+            return []
+        tree.set_child(sender, NOT_LINKED)
+        return self._after_child(now_us, tree)
+
+    def on_request(self, sender: PeerId, version: int) -> Effects:
+        """Send the last offer once more."""
+        tree = self.trees.get(version)
+        offer = tree.last_offer(sender) if tree is not None else None
+        return [Send(sender, offer)] if offer is not None else []
+
+    def on_up(self, now_us: int, peer: PeerId) -> Effects:
+        """A neighbour has come: tell it what it may not know."""
+        effects: list[Effect] = []
+        for tree in self._living():
+            effects += [*self.tell_interest(tree.family, peer), *self._flush_soon(now_us, tree)]
+        return effects
+
+    def on_down(self, now_us: int, peer: PeerId) -> Effects:
+        """A neighbour is gone: do without it."""
+        self._told = {(told, of) for told, of in self._told if told != peer}
+        self._early = {key: offer for key, offer in self._early.items() if key[0] != peer}
+        effects: list[Effect] = []
+        for tree in list(self.trees.values()):
+            effects += self._lose(now_us, tree, peer)
+        return effects
+
+    def on_weight(self, now_us: int, family: int) -> Effects:
+        """The weight of a link has changed."""
+        trees = [tree for tree in self.trees.values() if tree.family == family]
+        return [effect for tree in trees for effect in self._flush_soon(now_us, tree)]
+
+    def forget_told(self, peer: PeerId, version: int) -> None:
+        """A core list was never acknowledged, so it may be sent again."""
+        self._told.discard((peer, version))
+
+    def on_tick(self, now_us: int, patience_us: int) -> Effects:
+        """Look whether root cores live."""
+        effects: list[Effect] = []
+        for tree in self._living():
+            if tree.on_tick(now_us, patience_us):
+                effects += self._flush_soon(now_us, tree)
+        return effects
+
+    def on_timer(self, now_us: int, what: str, version: int) -> Effects:
+        """Send offers, join, or drop a version."""
+        tree = self.trees.get(version)
+        if tree is None:
+            return []
+        if what == "flush":
+            return self._flush(now_us, tree)
+        if what == "hold":
+            return self._flush_soon(now_us, tree)
+        if what == "join":
+            return self._join(now_us, tree) if version >= self._first else []
+        return self.drop(version)
+
+    # How it is done
+
+    def _living(self) -> list[CoreTree]:
+        """The versions that are in use or to come; those of the past are not repaired."""
+        return [tree for version, tree in self.trees.items() if version >= self._first]
+
+    def _pass_on(self, peer: PeerId, family: int) -> Effects:
+        if (peer, family) in self._told:
+            return []
+        self._told.add((peer, family))
+        return [Send(peer, self._lists[family], reliable=True)]
+
+    def _help(self, now_us: int, peer: PeerId, tree: CoreTree) -> Effects:
+        """A neighbour does not know a version: it is new, or was left out, or has dropped it."""
+        effects = [*self._lose(now_us, tree, peer)]
+        if tree.version < self._first:
+            return effects
+        if tree.version == tree.family:
+            self._told -= {(peer, tree.family), (peer, -tree.family)}
+            effects += [*self._pass_on(peer, tree.family), *self.tell_interest(tree.family, peer)]
+        return [*effects, *self._flush_soon(now_us, tree)]
+
+    def _compare(
+        self, now_us: int, peer: PeerId, tree: CoreTree, state: VersionState
+    ) -> list[Effect]:
+        effects: list[Effect] = []
+        if tree.version >= self._first:
+            if tree.hear(now_us, state.rank, state.beat):
+                effects += self._flush_soon(now_us, tree)
+            known = tree.offers.get(peer)
+            if state.number > (known.number if known is not None else 0):
+                effects.append(Send(peer, CoreRequest(tree.version)))
+        if tree.set_child(peer, state.link):
+            effects += self._after_child(now_us, tree)
+        return effects
+
+    def _follow_switch(self, now_us: int, family: int) -> Effects:
+        """Use what others use, once this peer has its place there."""
+        tree = self.trees.get(family)
+        if tree is None or family <= self.current:
+            return []
+        is_ready = bool(tree.links) or self._is_settled(now_us, tree)
+        return self.switch(family) if is_ready else []
+
+    def _lose(self, now_us: int, tree: CoreTree, peer: PeerId) -> Effects:
+        if not tree.lose(peer):
+            return []
+        return [*self._tell_links(tree), *self._flush_soon(now_us, tree)]
+
+    def _flush_soon(self, now_us: int, tree: CoreTree) -> Effects:
+        hold = self._holds.setdefault(tree.version, Hold())
+        if hold.is_set or tree.version < self._first:
+            return []
+        wait_us = hold.set(now_us)
+        if not self._is_settled(now_us, tree):
+            wait_us += self._random.randrange(int(_SPREAD * self._period_us))
+        return [SetTimer(("flush", tree.version), wait_us)]
+
+    def _is_settled(self, now_us: int, tree: CoreTree) -> bool:
+        return now_us - tree.known_us > self._settle_us
+
+    def _flush(self, now_us: int, tree: CoreTree) -> Effects:
+        """Choose anew, and tell those for whom that makes a difference."""
+        if tree.version < self._first:
+            self._holds[tree.version].end(now_us, has_done=False)
+            return []
+        had_parent = tree.parent is not None
+        is_settled = self._is_settled(now_us, tree)
+        hold_us = _HELD_PERIODS * self._period_us if is_settled else 0
+        tree.choose(now_us, partial(self._weight_us, tree.family), hold_us)
+        offers = [Send(to, offer) for to, offer in tree.offers_to_send(now_us, self._tree.up())]
+        self._holds[tree.version].end(now_us, has_done=bool(offers))
+        effects: list[Effect] = [*offers]
+        if tree.is_holding(now_us):
+            effects.append(SetTimer(("hold", tree.version), hold_us))
+        effects += self._seek_parent(now_us, tree, is_urgent=not had_parent and is_settled)
+        return [*effects, *(self._publish() if tree.version == self.current else [])]
+
+    def _weight_us(self, family: int, peer: PeerId) -> int:
+        return self._weights.link(family, peer).weight_us
+
+    def _seek_parent(self, now_us: int, tree: CoreTree, is_urgent: bool) -> Effects:
+        """Join the parent that this peer should have, now or once that has stood still."""
+        parent = tree.next_parent
+        if parent == tree.parent and tree.joined_as in (tree.role, NOT_LINKED):
+            return []
+        if is_urgent or parent == tree.parent:
+            return self._join(now_us, tree)
+        return [SetTimer(("join", tree.version), _JOIN_HOLD_US)]
+
+    def _join(self, now_us: int, tree: CoreTree) -> Effects:
+        parent, before = tree.next_parent, tree.parent
+        if parent == before and tree.joined_as in (tree.role, NOT_LINKED):
+            return []
+        effects: list[Effect] = []
+        if before is not None and before != parent:
+            effects.append(Send(before, LeaveCore(tree.version), reliable=True))
+        tree.parent = parent
+        tree.joined_as = tree.role if parent is not None else NOT_LINKED
+        if parent is not None:
+            join = JoinCore(tree.version, tree.joined_as == BACKBONE_CHILD)
+            effects.append(Send(parent, join, reliable=True))
+        return [*effects, *self._tell_relay(tree), *self._tell_links(tree)]
+
+    def _after_child(self, now_us: int, tree: CoreTree) -> Effects:
+        """Another child may put this peer on the backbone, or take it off."""
+        if tree.version < self._first:
+            return self._tell_links(tree)
+        if tree.next_parent == tree.parent:
+            return [*self._seek_parent(now_us, tree, is_urgent=True), *self._tell_links(tree)]
+        return [SetTimer(("join", tree.version), _CHILD_HOLD_US), *self._tell_links(tree)]
+
+    def _tell_relay(self, tree: CoreTree) -> Effects:
+        """Record the relay, that is the core whose tree this peer joins."""
+        way = tree.wanted
+        if way is None or self._relay.get(tree.version) == (way.core, way.weight_us):
+            return []
+        self._relay[tree.version] = (way.core, way.weight_us)
+        figures = {"version": tree.version, "core": way.core, "weight_us": way.weight_us}
+        return [Record("relay_chosen", figures)]
+
+    def _tell_links(self, tree: CoreTree) -> Effects:
+        """Record and announce what has changed about the links of a version."""
+        before, links = self._links.get(tree.version, ()), tree.links
+        if links == before:
+            return []
+        self._links[tree.version] = links
+        tell = Tree(tree.version, tree.known_us, links, family=tree.family)
+        return tell_links(tell, before)
+
+
+def _members(cores: CoreList, is_family: bool) -> list[tuple[int, tuple[PeerId, ...]]]:
+    """The versions to build for a list of cores, each with its root core first."""
+    if not is_family:
+        return [(cores.version, cores.cores)]
+    last = len(cores.cores) - 1
+    return [
+        (cores.version - (last - at << 16), (core, *cores.cores[:at], *cores.cores[at + 1 :]))
+        for at, core in enumerate(cores.cores)
+    ]

@@ -1,0 +1,1 @@
+"""OPT, the baseline: a shortest-path tree for each publisher."""

@@ -1,0 +1,1 @@
+"""Messages on the network: their bytes, the header that all share, and the reliable hop."""

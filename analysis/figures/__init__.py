@@ -1,0 +1,1 @@
+"""Figures: of sweeps, and of overlays over their underlay."""

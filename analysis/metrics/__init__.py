@@ -1,0 +1,1 @@
+"""The metrics of a run, each defined once."""

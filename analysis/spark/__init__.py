@@ -1,0 +1,1 @@
+"""Spark sessions, and work that Spark distributes."""

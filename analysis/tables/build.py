@@ -1,0 +1,282 @@
+"""The tables of a run, written once as Parquet: what packets, records and the truth say, joined.
+
+A build is one folder that appears when it is complete. `tables.json` in it says what it was made
+from, so that it is used again as long as that has not changed.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from analysis.captures.parquet import write_packets
+from analysis.errors import AnalysisError
+from analysis.metrics.routing import link_stress, routing_load
+from analysis.overlay import Overlay, read_overlay
+from analysis.run_directory import RunFiles
+from analysis.tables import events as event_tables
+from analysis.tables import packets as packet_tables
+from analysis.tables.overlay import overlay_edges_table, routes_table, unicast_table
+from analysis.tables.schemas import SCHEMAS, conform, empty_table, schema_of
+
+_VERSION = 2
+_RECORD = "time_us long, host string, what string, values string"
+_ROWS_A_FILE = 2_000_000
+Say = Callable[[str], None]
+
+
+@dataclass
+class Tables:
+    """The tables of a run as frames, by name, with what there is to say about them."""
+
+    folder: Path
+    frames: dict[str, DataFrame]
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return self.frames[name]
+
+
+def build_tables(
+    spark: SparkSession, run: RunFiles, again: bool = False, say: Say = lambda _: None
+) -> Tables:
+    """The tables of a run, from its `analysis/tables` if they are there and of these files."""
+    folder = run.path / "analysis" / "tables"
+    made_from = [*fingerprint(run.sources), _fingerprint_of(run.figures)]
+    known = None if again else read_manifest(folder, made_from)
+    if known is not None:
+        say("tables are there already")
+        return Tables(folder, {name: _read(spark, folder, name) for name in SCHEMAS}, known)
+    draft = folder.with_name(".tables.partial")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    notes = _Building(spark, run, draft, say).build()
+    write_manifest(draft, made_from, notes)
+    shutil.rmtree(folder, ignore_errors=True)
+    draft.rename(folder)
+    return Tables(folder, {name: _read(spark, folder, name) for name in SCHEMAS}, notes)
+
+
+def fingerprint(sources: Sequence[Path]) -> list[list[Any]]:
+    """Which files, how large and how old."""
+    files = [(path, path.stat()) for path in sources]
+    return [[str(path.name), about.st_size, about.st_mtime_ns] for path, about in files]
+
+
+def _fingerprint_of(figures: Mapping[str, Any]) -> list[Any]:
+    """Of the figures in `verdict.json`, which is written again when a run is judged."""
+    text = json.dumps(figures, sort_keys=True)
+    return ["figures", len(text), sha256(text.encode()).hexdigest()]
+
+
+def write_manifest(folder: Path, made_from: list[list[Any]], notes: dict[str, str]) -> None:
+    """Write down what tables were made from."""
+    content = {"version": _VERSION, "made_from": made_from, "notes": notes}
+    (folder / "tables.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+def read_manifest(folder: Path, made_from: list[list[Any]]) -> dict[str, str] | None:
+    """The notes of tables made from these files by this version; None if there are none such."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads((folder / "tables.json").read_text())
+        if found["version"] == _VERSION and found["made_from"] == made_from:
+            return dict(found["notes"])
+    return None
+
+
+def read_sources(folder: Path) -> set[str]:
+    """The names of the files that tables were made from, as far as that can be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        found = json.loads((folder / "tables.json").read_text())
+        return {str(source[0]) for source in found["made_from"]}
+    return set()
+
+
+class _Building:
+    """One build: frames that are on disk already, from which the next ones are made."""
+
+    def __init__(self, spark: SparkSession, run: RunFiles, draft: Path, say: Say) -> None:
+        self._spark, self._run, self._draft, self._say = spark, run, draft, say
+        self._frames: dict[str, DataFrame] = {}
+        self._notes: dict[str, str] = {}
+        self._channels = packet_tables.channels(spark, run.underlay)
+        self._nodes = packet_tables.nodes(spark, run.underlay)
+
+    def build(self) -> dict[str, str]:
+        """Write all tables; returns notes about them."""
+        for number, note in enumerate(self._run.notes()):
+            self._notes[f"run{number or ''}"] = note
+        self._write_truth()
+        records = self._records().cache()
+        self._say("packets of all links")
+        with ThreadPoolExecutor(2) as pool:
+            from_packets = pool.submit(self._write_packet_tables)
+            from_records = pool.submit(self._write_record_tables, records)
+            from_packets.result()
+            from_records.result()
+        parts = ("published", "matches", "receptions", "deliveries", "stress")
+        self._write("events", event_tables.events_table(*(self._frames[name] for name in parts)))
+        for frame in (records, self._frames["published"]):
+            frame.unpersist()
+        return self._notes
+
+    def _write_truth(self) -> None:
+        underlay = self._run.underlay
+        overlay = self._overlay()
+        self._say("truth and overlay")
+        self._write_arrow("unicast", unicast_table(underlay, overlay))
+        self._write_arrow("overlay_edges", overlay_edges_table(underlay, overlay))
+        self._write_arrow("routes", routes_table(underlay, overlay))
+
+    def _overlay(self) -> Overlay | None:
+        try:
+            return read_overlay(self._run.path, self._run.underlay)
+        except AnalysisError as error:
+            self._notes["records"] = str(error)
+            return None
+
+    def _write_packet_tables(self) -> None:
+        packets = self._packets()
+        found = packet_tables.messages(packets, self._channels, self._frames["unicast"])
+        with ThreadPoolExecutor(2) as pool:
+            others = [
+                pool.submit(self._write, "messages", found),
+                pool.submit(self._write, "traffic", packet_tables.traffic(packets)),
+            ]
+            stress = self._write("stress", link_stress(packets))
+            self._write("link_loads", packet_tables.link_loads(packets, stress, self._channels))
+            for other in others:
+                other.result()
+
+    def _packets(self) -> DataFrame:
+        run = self._run
+        crossings = self._captured() if run.is_emulated else self._logged()
+        if "capture_errors" not in self._frames:
+            self._write_arrow("capture_errors", empty_table("capture_errors"))
+        if crossings is None:
+            self._write_arrow("packets", empty_table("packets"))
+            return self._frames["packets"]
+        named = packet_tables.name_packets(crossings, self._nodes, self._run_id(), run.kinds)
+        packets = self._write("packets", named, is_small=False)
+        shutil.rmtree(self._draft / "captured", ignore_errors=True)
+        return packets
+
+    def _captured(self) -> DataFrame | None:
+        if not self._run.captures:
+            self._notes["packets"] = self._why_none("captures")
+            return None
+        written = write_packets(self._spark, self._run.captures, self._draft / "captured")
+        if written.errors:
+            self._notes["capture_errors"] = f"{written.errors} things could not be read"
+        (self._draft / "captured" / "capture_errors").rename(self._draft / "capture_errors")
+        self._frames["capture_errors"] = _read(self._spark, self._draft, "capture_errors")
+        if self._run.figures.get("clock") is None:
+            self._notes["packets"] = (
+                "nobody wrote down when the run began: times are taken from the senders' stamps"
+            )
+        raw = self._spark.read.parquet(str(self._draft / "captured" / "packets"))
+        return packet_tables.captured_crossings(raw, self._channels, self._run)
+
+    def _logged(self) -> DataFrame | None:
+        whole = [file for file in self._run.packet_logs if _is_whole(file)]
+        if len(whole) < len(self._run.packet_logs):
+            self._notes["packets"] = "the packet log was never completed and cannot be read"
+        elif not whole:
+            self._notes["packets"] = self._why_none("packets")
+        if not whole:
+            return None
+        return packet_tables.logged_crossings(self._spark.read.parquet(*whole), self._channels)
+
+    def _why_none(self, folder: str) -> str:
+        if self._run.experiment.get("capture") == "none":
+            return 'no packets were captured, as capture = "none"'
+        return f"there are no packets in {folder}/"
+
+    def _run_id(self) -> int | None:
+        if not self._run.is_emulated:
+            return None  # of a simulation nothing else is in the log
+        run_id = self._run.figures.get("run_id")
+        return None if run_id is None else int(str(run_id), 16)
+
+    def _records(self) -> DataFrame:
+        """What agents recorded, from Parquet or from the logs that a dead run left."""
+        agents = self._run.path / "agents"
+        records, logs = agents / "records.parquet", sorted(agents.glob("*.jsonl"))
+        if _is_whole(str(records)):
+            return self._spark.read.schema(_RECORD).parquet(str(records))
+        if not logs:
+            return self._spark.createDataFrame([], _RECORD)
+        lines = self._spark.read.text([str(log) for log in logs])
+        rows = lines.select(F.from_json("value", _RECORD).alias("row")).select("row.*")
+        return rows.where("time_us IS NOT NULL AND host IS NOT NULL AND what IS NOT NULL")
+
+    def _write_record_tables(self, records: DataFrame) -> None:
+        self._say("events and deliveries")
+        unicast = self._frames["unicast"]
+        published = event_tables.published(records).cache()
+        self._frames["published"] = published
+        # A few rows that many plans need: computed once, not in each of them.
+        found = event_tables.agent_ends(self._spark, records, self._run.ends)
+        ends = self._spark.createDataFrame(found.toArrow())
+        end_us = self._run.duration_us or _last_us(records)
+        interests = event_tables.interests(records, ends, end_us)
+        delivered = event_tables.delivered(records)
+        with ThreadPoolExecutor(2) as pool:
+            matches = pool.submit(
+                self._write,
+                "matches",
+                event_tables.matches(published, interests, ends, delivered, unicast),
+            )
+            came = event_tables.receptions(records, published, self._nodes, unicast)
+            receptions = self._write("receptions", came)
+            edges = event_tables.tree_edges(records, self._nodes, unicast, ends)
+            tree = pool.submit(self._write, "tree_edges", edges)
+            got = event_tables.deliveries(
+                delivered, published, receptions, matches.result(), unicast
+            )
+            deliveries = self._write("deliveries", got)
+            self._write("routing_load", routing_load(receptions, deliveries, unicast))
+            tree.result()
+
+    def _write(self, name: str, frame: DataFrame, is_small: bool = True) -> DataFrame:
+        """Write a table, and read it from there from now on."""
+        path = str(self._draft / name)
+        rows = conform(frame, name)
+        if is_small:
+            rows = rows.coalesce(1)
+        rows.write.option("maxRecordsPerFile", _ROWS_A_FILE).parquet(path)
+        self._frames[name] = _read(self._spark, self._draft, name)
+        return self._frames[name]
+
+    def _write_arrow(self, name: str, table: pa.Table) -> None:
+        (self._draft / name).mkdir()
+        pq.write_table(table, self._draft / name / "part-0.parquet", compression="zstd")
+        self._frames[name] = _read(self._spark, self._draft, name)
+
+
+def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
+    return spark.read.schema(schema_of(name)).parquet(str(folder / name))
+
+
+def _is_whole(file: str) -> bool:
+    """Whether a Parquet file has its end."""
+    try:
+        pq.ParquetFile(file).close()
+    except (OSError, pa.ArrowInvalid):
+        return False
+    return True
+
+
+def _last_us(records: DataFrame) -> int:
+    last = records.select(F.max("time_us")).first()
+    return int(last[0]) if last is not None and last[0] is not None else 0

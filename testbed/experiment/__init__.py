@@ -1,0 +1,1 @@
+"""Experiment files and what they ask for."""

@@ -1,0 +1,1 @@
+"""One run: its preparation, its directory and its verdict."""

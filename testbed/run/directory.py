@@ -1,0 +1,215 @@
+"""The run directory: everything about one run, in one layout for both backends.
+
+It is written as `<name>.partial` and renamed when the run is complete, so a run that dies
+leaves what it had, under a name that says so.
+"""
+
+import errno
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from agents.records import RecordRow, read_records
+from agents.wire.codec import kind_names
+from testbed.errors import UsageError
+from testbed.experiment.file import Experiment, Fault, experiment_from_dict
+from topologies.underlay import Underlay
+from topologies.underlay_file import save_underlay
+
+_PACKAGES = ("mininet", "msgspec", "networkx", "numpy", "scipy", "pyarrow", "pyspark", "scapy")
+_RECORDS_AT_ONCE = 50_000
+RECORD_SCHEMA = pa.schema(
+    [
+        ("time_us", pa.int64()),
+        ("host", pa.string()),
+        ("what", pa.string()),
+        ("values", pa.string()),  # a JSON object
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which command of which version of the testbed a run is from."""
+
+    command: tuple[str, ...]
+    commit: str | None
+
+    @classmethod
+    def here(cls) -> "Origin":
+        """This process's."""
+        return cls(tuple(sys.argv), _commit())
+
+
+@dataclass
+class RunDirectory:
+    """The files of a run under way; `path` changes when it is complete."""
+
+    path: Path
+    final: Path
+    origin: Origin
+    phases: dict[str, float] = field(default_factory=dict)
+    played_faults: tuple[Fault, ...] = ()  # the experiment's, and those of its churn
+
+    @classmethod
+    def create(cls, experiment: Experiment, results: Path) -> "RunDirectory":
+        """A new, empty, partial run directory below the results."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        name = f"{experiment.backend}-s{experiment.seed}-{stamp}"
+        parent, origin = results / experiment.name, Origin.here()
+        final, number = parent / name, 1
+        while True:
+            with suppress(FileExistsError):  # another run of the same second
+                if not final.exists():
+                    return cls._make(_partial(final), final, origin)
+            number += 1
+            final = parent / f"{name}-{number}"
+
+    @classmethod
+    def create_for(cls, final: Path, origin: Origin) -> "RunDirectory":
+        """One that will have this name; as others may be at the same, it is unique until then."""
+        unique = final.with_name(f"{final.name}.{uuid4().hex[:8]}")
+        return cls._make(_partial(unique), final, origin)
+
+    @classmethod
+    def _make(cls, path: Path, final: Path, origin: Origin) -> "RunDirectory":
+        (path / "agents").mkdir(parents=True)
+        return cls(path, final, origin)
+
+    def describe(self, experiment: Experiment, text: str, underlay: Underlay) -> None:
+        """Write what is known before the run: the experiment as given, and the truth."""
+        (self.path / "experiment.toml").write_text(text)
+        save_underlay(underlay, self.path / "underlay.json")
+        self._write_run(experiment)
+
+    def finish(self, experiment: Experiment, verdict: Mapping[str, Any]) -> Path:
+        """Write the outcome, and give the directory its final name, which is returned.
+
+        If another has that name by now, it is the same run, and ours is dropped.
+        """
+        self._write_run(experiment)
+        write_json(self.path / "verdict.json", verdict)
+        try:
+            self.path.rename(self.final)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self.drop()
+        self.path = self.final
+        return self.final
+
+    def drop(self) -> None:
+        """Remove what there is of a run that is not complete."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def gather_records(self) -> int:
+        """Turn what agents logged into one Parquet file; returns the number of records."""
+        logs = sorted((self.path / "agents").glob("*.jsonl"))
+        rows = (row for log in logs for row in read_records(log))
+        count = _write_records(self.path / "agents" / "records.parquet", rows)
+        for log in (*logs, *(self.path / "agents").glob("*.stderr")):
+            if log.suffix == ".jsonl" or log.stat().st_size == 0:
+                log.unlink()
+        return count
+
+    def _write_run(self, experiment: Experiment) -> None:
+        write_json(
+            self.path / "run.json",
+            {
+                "experiment": experiment.to_dict(),
+                "message_kinds": kind_names(),
+                "played_faults": [asdict(fault) for fault in self.played_faults],
+                "command": list(self.origin.command),
+                "versions": versions(),
+                "python": platform.python_version(),
+                "kernel": platform.release(),
+                "commit": self.origin.commit,
+                "phases_s": self.phases,
+            },
+        )
+
+
+def load_run_experiment(run: Path) -> tuple[Experiment, str]:
+    """The experiment that a run directory is from, resolved and as given."""
+    texts = {name: _read_text(run / name) for name in ("run.json", "experiment.toml")}
+    try:
+        found = json.loads(texts["run.json"])
+    except ValueError as error:
+        raise UsageError(f"{run}/run.json: expected JSON, found: {error}") from error
+    document = found.get("experiment") if isinstance(found, dict) else None
+    if not isinstance(document, dict):
+        raise UsageError(f"{run}/run.json: expected a resolved experiment, found none in it")
+    return experiment_from_dict(document, str(run / "run.json")), texts["experiment.toml"]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "bytes that are not UTF-8 text"
+        raise UsageError(
+            f"{path}: expected a file of a run directory, found: {reason}; "
+            "name a run, as in results/<name>/latest"
+        ) from error
+
+
+def _write_records(path: Path, rows: Iterator[RecordRow]) -> int:
+    count = 0
+    with pq.ParquetWriter(path, RECORD_SCHEMA, compression="zstd") as writer:
+        while batch := list(islice(rows, _RECORDS_AT_ONCE)):
+            columns = [
+                [row.time_us for row in batch],
+                [row.host for row in batch],
+                [row.what for row in batch],
+                [str(row.json, "utf-8") for row in batch],
+            ]
+            writer.write_table(pa.table(columns, RECORD_SCHEMA))
+            count += len(batch)
+    return count
+
+
+def point_latest(final: Path) -> None:
+    """Let `latest`, beside it, lead to this run."""
+    latest = final.parent / "latest"
+    draft = final.parent / ".latest.new"
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(final.name)
+    draft.replace(latest)
+
+
+def versions() -> dict[str, str]:
+    """What is installed of the testbed and of what it stands on."""
+    return {name: version(name) for name in ("tdo-testbed", *_PACKAGES)}
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write plain data in a form that people and `diff` can read."""
+    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def _partial(final: Path) -> Path:
+    return final.with_name(f"{final.name}.partial")
+
+
+def _commit() -> str | None:
+    """The commit of the testbed itself, when it runs from a checkout."""
+    asking = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(asking, capture_output=True, text=True, check=False)
+    except OSError:  # a machine without git
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,116 @@
+"""One run of an experiment, from the file to the run directory, on either backend."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from testbed.detached.state import RECORDING
+from testbed.emulation.run import emulate, judge
+from testbed.experiment.faults import plan_faults
+from testbed.experiment.file import Experiment
+from testbed.ownership import hand_over
+from testbed.run.directory import Origin, RunDirectory, point_latest
+from testbed.run.stage import assign_agents, make_underlay, plan_churn
+from testbed.simulation.run import simulate
+from topologies.underlay import Underlay
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where a run is, whether its figures can be trusted, and how much was recorded."""
+
+    path: Path
+    verdict: str
+    reasons: tuple[str, ...]
+    figures: dict[str, Any]
+    records: int
+
+
+def run_experiment(
+    experiment: Experiment,
+    text: str,
+    results: Path,
+    say: Callable[[str], None],
+    underlay: Underlay | None = None,
+) -> Outcome:
+    """Run an experiment; `text` is its file as given, `results` where the directory goes.
+
+    To repeat a run, its `underlay` is given; otherwise the experiment says which to make.
+    """
+    ours = [path for path in (results, results / experiment.name) if not path.exists()]
+
+    def create() -> RunDirectory:
+        return RunDirectory.create(experiment, results)
+
+    try:
+        outcome = _run_in(create, experiment, text, say, underlay)
+        point_latest(outcome.path)
+    finally:
+        hand_over([*ours, results / experiment.name / "latest"])
+    return outcome
+
+
+def run_at(
+    final: Path,
+    experiment: Experiment,
+    text: str,
+    origin: Origin,
+    say: Callable[[str], None] = lambda _line: None,
+) -> Outcome:
+    """Run an experiment of a sweep; its directory has the given name, or there is none."""
+
+    def create() -> RunDirectory:
+        return RunDirectory.create_for(final, origin)
+
+    return _run_in(create, experiment, text, say, is_of_sweep=True)
+
+
+def _run_in(
+    create: Callable[[], RunDirectory],
+    experiment: Experiment,
+    text: str,
+    say: Callable[[str], None],
+    underlay: Underlay | None = None,
+    is_of_sweep: bool = False,
+) -> Outcome:
+    start = time.perf_counter()
+    underlay = underlay or make_underlay(experiment)
+    faults = plan_faults(experiment.faults, underlay)
+    specs = assign_agents(experiment, underlay)
+    played = replace(experiment, faults=(*faults, *plan_churn(experiment, underlay)))
+    directory = create()
+    if not is_of_sweep:  # which has a directory for all of its runs
+        say(f"{RECORDING}{directory.path}")
+    directory.played_faults = played.faults
+    directory.phases["stage"] = round(time.perf_counter() - start, 3)
+    try:
+        directory.describe(experiment, text, underlay)
+        with _timed(directory, "run"):
+            backend = emulate if experiment.backend == "emulation" else simulate
+            figures = backend(played, underlay, specs, directory.path / "agents", say)
+        with _timed(directory, "records"):
+            records = directory.gather_records()
+        reasons = judge(figures) if experiment.backend == "emulation" else []
+        verdict = "degraded" if reasons else "valid"
+        document = {"verdict": verdict, "reasons": reasons, "figures": figures}
+        path = directory.finish(experiment, document)
+    except BaseException:
+        if is_of_sweep:
+            directory.drop()
+        else:
+            say(f"not complete: what there is of it is in {directory.path}")
+            say(f"tdo analyze {directory.path} reads that; or remove it")
+        raise
+    finally:
+        hand_over([directory.path])
+    return Outcome(path, verdict, tuple(reasons), figures, records)
+
+
+@contextmanager
+def _timed(directory: RunDirectory, phase: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    directory.phases[phase] = round(time.perf_counter() - start, 3)

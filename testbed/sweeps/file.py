@@ -1,0 +1,315 @@
+"""Sweeps: one experiment file that stands for many runs.
+
+Any value given as a list is swept, and so are the `[[variant]]` tables, each of which may set
+several keys at once. Every combination is an experiment of its own and is checked as one. A
+file without either is a sweep of one. `[[figure]]` tables say what is drawn of the outcome.
+"""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import ExperimentError
+from testbed.experiment.file import (
+    NAME_PATTERN,
+    Experiment,
+    check_keys,
+    check_type,
+    experiment_from_dict,
+    load_document,
+)
+
+VARIANT = "variant"  # the column that tells which variant a run is of
+_NOT_SWEPT = ("fault", "variant", "figure")
+_FIXED = ("name", "folder")
+_FIGURE_TYPES: dict[str, type] = {
+    "name": str,
+    "x": str,
+    "y": str,
+    "lines": list,
+    "panels": str,
+    "title": str,
+    "x_label": str,
+    "y_label": str,
+    "log_x": bool,
+    "series": str,
+}
+_FIGURE_NEEDS = ("name", "x", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class SweptExperiment:
+    """One experiment of a sweep, and what sets it apart: dotted keys with their values."""
+
+    experiment: Experiment
+    values: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """What the run depends on, as one number: equal digests mean equal runs, in any sweep."""
+        plain = self.experiment.to_dict()
+        del plain["name"]
+        folder = Path(plain.pop("folder"))
+        file = folder / self.experiment.topology.file
+        if self.experiment.topology.kind == "file" and file.is_file():
+            plain["topology"]["content"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return _digest(plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The experiments of a file, in its order; `keys` are the columns that tell them apart."""
+
+    name: str
+    experiments: tuple[SweptExperiment, ...]
+    text: str
+    keys: tuple[str, ...] = ()
+    figures: tuple[Mapping[str, Any], ...] = ()
+    is_plain: bool = True
+
+    @property
+    def digest(self) -> str:
+        """Changes when any run does; figures do not matter."""
+        return _digest([swept.digest for swept in self.experiments])
+
+
+@dataclass
+class _Combination:
+    """One way to choose from lists and variants, with where each choice stands in the file."""
+
+    document: dict[str, Any]
+    places: dict[str, str] = field(default_factory=dict)
+    label: str | None = None
+
+
+def load_sweep(path: Path, changes: Mapping[str, Any] | None = None) -> Sweep:
+    """All experiments of a TOML file, with changes given as `section.key` and value."""
+    document = load_document(path, changes)
+    try:
+        figures = _read_figures(document.pop("figure", []))
+        combinations = list(_combine(document))
+        experiments = [_read(combination) for combination in combinations]
+        keys = _columns(combinations, figures, experiments)
+        _check_figures(figures, keys)
+        swept = tuple(
+            SweptExperiment(experiment, _values(experiment, keys, combination.label))
+            for experiment, combination in zip(experiments, combinations, strict=True)
+        )
+        _check_each_once(swept)
+    except ExperimentError as error:
+        raise ExperimentError(f"{path}: {error}") from error
+    is_plain = not any(combination.places for combination in combinations)
+    return Sweep(experiments[0].name, swept, path.read_text(), keys, figures, is_plain)
+
+
+def describe_values(values: Mapping[str, Any]) -> str:
+    """What sets a run apart, in a few words: the keys without their sections."""
+    return ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in values.items())
+
+
+def _combine(document: dict[str, Any]) -> Iterator[_Combination]:
+    """Variants come slowest, then the lists in the order of the file."""
+    for key in _FIXED:
+        if isinstance(document.get(key), list):
+            raise ExperimentError(f"{key}: expected one text for all runs, found a list")
+    for base in _apply_variants(document):
+        lists = list(_find_lists(base.document))
+        for key, values in lists:
+            _check_list(base.places.get(key, key), values)
+        for choice in itertools.product(*(enumerate(values) for _, values in lists)):
+            combination = _Combination(_copy(base.document), dict(base.places), base.label)
+            for (key, _), (number, value) in zip(lists, choice, strict=True):
+                _put(combination.document, key, value)
+                combination.places[key] = f"{base.places.get(key, key)}[{number}]"
+            yield combination
+
+
+def _apply_variants(document: dict[str, Any]) -> Iterator[_Combination]:
+    variants = document.get("variant")
+    document = {key: value for key, value in document.items() if key != "variant"}
+    if variants is None:
+        yield _Combination(document)
+        return
+    if not isinstance(variants, list) or not variants:
+        raise ExperimentError(f"variant: expected tables, as in [[variant]], found {variants!r}")
+    labels: list[str] = []
+    for number, variant in enumerate(variants):
+        combination = _apply_variant(document, f"variant[{number}]", variant)
+        if combination.label in labels:
+            raise ExperimentError(
+                f"variant[{number}].label: expected one of its own, found {combination.label!r} as "
+                f"for variant[{labels.index(combination.label)}]"
+            )
+        labels.append(str(combination.label))
+        yield combination
+
+
+def _apply_variant(document: dict[str, Any], place: str, variant: Any) -> _Combination:
+    if not isinstance(variant, dict):
+        raise ExperimentError(f"{place}: expected a table, found {variant!r}")
+    label = variant.get("label")
+    if label is not None:
+        check_type(f"{place}.label", label, str)
+    combination = _Combination(_copy(document))
+    chosen: dict[str, Any] = {}
+    for key, value in variant.items():
+        if key == "label":
+            continue
+        if key in (*_FIXED, "variant", "figure"):
+            raise ExperimentError(f"{place}.{key}: expected a key that can differ between runs")
+        inner = value.items() if isinstance(value, dict) else ()
+        chosen |= {f"{key}.{name}": part for name, part in inner} or {key: value}
+    for key, value in chosen.items():
+        _put(combination.document, key, value)
+        combination.places[key] = f"{place}.{key}"
+    if not chosen:
+        raise ExperimentError(f"{place}: expected at least one key beside the label, found none")
+    combination.label = label or describe_values(chosen)
+    return combination
+
+
+def _find_lists(document: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    for key, value in document.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{k}", v) for k, v in value.items() if isinstance(v, list))
+        elif isinstance(value, list) and key not in _NOT_SWEPT:
+            yield key, value
+
+
+def _check_list(place: str, values: list[Any]) -> None:
+    if not values:
+        raise ExperimentError(f"{place}: expected at least one value, found an empty list")
+    for number, value in enumerate(values):
+        if isinstance(value, list | dict):
+            kind = "a list" if isinstance(value, list) else "a table"
+            raise ExperimentError(
+                f"{place}[{number}]: expected a single value, found {kind}: {value!r}"
+            )
+        if value in values[:number]:
+            raise ExperimentError(
+                f"{place}[{number}]: expected each value once, found {value!r} again"
+            )
+
+
+def _read(combination: _Combination) -> Experiment:
+    """The experiment of a combination; an error says which of the values is wrong."""
+    try:
+        return experiment_from_dict(combination.document, "")
+    except ExperimentError as error:
+        message = str(error).removeprefix(": ")
+    for key, place in combination.places.items():
+        if message.startswith(key) and message[len(key)] in ":.[":
+            raise ExperimentError(place + message[len(key) :])
+    values = {key: _get(combination.document, key) for key in combination.places}
+    with_values = f" (in the run with {describe_values(values)})" if values else ""
+    raise ExperimentError(message + with_values)
+
+
+def _columns(
+    combinations: Sequence[_Combination],
+    figures: Sequence[Mapping[str, Any]],
+    experiments: Sequence[Experiment],
+) -> tuple[str, ...]:
+    """The keys that are swept, and those that a figure names."""
+    chosen = [key for combination in combinations for key in combination.places if key != "fault"]
+    if any(combination.label is not None for combination in combinations):
+        chosen.insert(0, VARIANT)
+    for figure in figures:
+        named = (figure["x"], *figure["lines"], figure["panels"])
+        documents = [experiment.to_dict() for experiment in experiments]
+        chosen += [
+            key for key in named if any(_is_scalar(_get(document, key)) for document in documents)
+        ]
+    return tuple(dict.fromkeys(chosen))
+
+
+def _values(experiment: Experiment, keys: Sequence[str], label: str | None) -> dict[str, Any]:
+    document = experiment.to_dict()
+    return {key: label if key == VARIANT else _get(document, key) for key in keys}
+
+
+def _check_each_once(experiments: Sequence[SweptExperiment]) -> None:
+    seen: dict[str, SweptExperiment] = {}
+    for swept in experiments:
+        twin = seen.setdefault(swept.digest, swept)
+        if twin is not swept:
+            raise ExperimentError(
+                f"expected each combination once, found the same run as "
+                f"{describe_values(twin.values)} and as {describe_values(swept.values)}"
+            )
+
+
+def _read_figures(given: Any) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(given, list):
+        raise ExperimentError(f"figure: expected tables, as in [[figure]], found {given!r}")
+    figures: list[Mapping[str, Any]] = []
+    for number, table in enumerate(given):
+        figure = _read_figure(f"figure[{number}]", table)
+        if any(figure["name"] == other["name"] for other in figures):
+            raise ExperimentError(
+                f"figure[{number}].name: expected one of its own, found {figure['name']!r} again"
+            )
+        figures.append(figure)
+    return tuple(figures)
+
+
+def _read_figure(place: str, table: Any) -> Mapping[str, Any]:
+    if not isinstance(table, dict):
+        raise ExperimentError(f"{place}: expected a table, found {table!r}")
+    check_keys(f"{place}.", table, list(_FIGURE_TYPES))
+    for key in _FIGURE_NEEDS:
+        if key not in table:
+            raise ExperimentError(f"{place}.{key}: expected a value, found none")
+    for key, value in table.items():
+        check_type(f"{place}.{key}", value, _FIGURE_TYPES[key])
+    for number, line in enumerate(table.get("lines", [])):
+        check_type(f"{place}.lines[{number}]", line, str)
+    if not NAME_PATTERN.fullmatch(table["name"]):
+        raise ExperimentError(
+            f"{place}.name: expected letters, digits, dots and hyphens, as it names files; found "
+            f"{table['name']!r}"
+        )
+    return {key: wanted() for key, wanted in _FIGURE_TYPES.items()} | table
+
+
+def _check_figures(figures: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
+    for number, figure in enumerate(figures):
+        named = {f"lines[{place}]": key for place, key in enumerate(figure["lines"])}
+        if figure["panels"]:
+            named["panels"] = figure["panels"]
+        for place, key in named.items():
+            if key not in keys:
+                swept = ", ".join(keys) or "none"
+                raise ExperimentError(
+                    f"figure[{number}].{place}: expected a key of the experiment, as the swept "
+                    f"ones ({swept}); found {key!r}"
+                )
+
+
+def _get(document: Mapping[str, Any], key: str) -> Any:
+    section, _, name = key.rpartition(".")
+    within = document.get(section) if section else document
+    return within.get(name) if isinstance(within, Mapping) else None
+
+
+def _put(document: dict[str, Any], key: str, value: Any) -> None:
+    section, _, name = key.rpartition(".")
+    if section and not isinstance(document.setdefault(section, {}), dict):
+        raise ExperimentError(f"{section}: expected a table, found {document[section]!r}")
+    (document[section] if section else document)[name] = value
+
+
+def _copy(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: dict(v) if isinstance(v, dict) else v for k, v in document.items()}
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool)
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

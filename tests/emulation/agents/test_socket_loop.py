@@ -1,0 +1,149 @@
+"""The loop that drives agents on sockets, here with sockets on loopback."""
+
+import socket
+import time
+from collections.abc import Hashable, Iterator
+from ipaddress import IPv4Address
+from random import Random
+from time import monotonic_ns
+from typing import Any
+
+import pytest
+
+from agents.agent import Agent
+from agents.errors import AgentFailed
+from agents.overlays.hello import Welcome
+from agents.probing.probe import ProbeSettings
+from agents.probing.route import Route
+from agents.probing.route_probe import RouteProbe
+from agents.protocol import Effects, PeerId, ProbeRoute, Protocol, SetTimer, Surroundings
+from agents.runtime.arrival_stamps import arrival_ns, stamp_arrivals
+from agents.runtime.held_clock import HeldClock
+from agents.runtime.probe_sockets import Prober
+from agents.runtime.sockets import AgentSlot, Clock, SocketLoop
+from agents.wire.codec import Datagram, encode
+
+RUN_ID = 1
+ME, OTHER = (int(IPv4Address(f"127.0.0.{number}")) for number in (1, 2))
+HELD_UP_S = 0.2
+
+
+class Diary(Protocol):
+    """Notes when it is told of messages, and waits a while after each; wants something first."""
+
+    messages = (Welcome,)
+
+    def __init__(self, *wanted: Any) -> None:
+        super().__init__(Surroundings(ME, (), Random(1), {}))
+        self.wanted = wanted
+        self.times_us: list[int] = []
+        self.waits_over = 0
+        self.routes: list[Route] = []
+
+    def on_start(self, now_us: int) -> Effects:
+        return self.wanted
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        self.times_us.append(now_us)
+        return [SetTimer("wait", int(HELD_UP_S * 1e6 / 4))]
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        self.waits_over += 1
+        return ()
+
+    def on_probe_result(self, now_us: int, route: Route) -> Effects:
+        self.routes.append(route)
+        return ()
+
+
+class Stage:
+    """A loop with one agent, and a socket to send it messages from."""
+
+    def __init__(self) -> None:
+        self.clock = Clock(HeldClock(), monotonic_ns(), time_scale=2)
+        self.loop = SocketLoop(self.clock, lambda *_: None)
+        self.diary = Diary()
+        endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        endpoint.bind((str(IPv4Address(ME)), 0))
+        self.sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sender.bind((str(IPv4Address(OTHER)), 0))
+        self.slot = AgentSlot("h1", endpoint, Prober(RouteProbe))
+        self.loop.add_slot(self.slot)
+        self.start(self.diary)
+
+    def start(self, protocol: Protocol) -> None:
+        self.loop.place_agent(self.slot, Agent(ME, RUN_ID, protocol))
+
+    def send(self, number: int) -> None:
+        datagram = Datagram(Welcome(number), 0, RUN_ID, OTHER, ME, number, 0)
+        self.sender.sendto(encode(datagram), self.slot.endpoint.getsockname())
+
+
+def await_stamps() -> None:
+    """Wait for the kernel to stamp packets: it begins a moment after the first socket asked."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mailbox:
+        mailbox.bind(("127.0.0.1", 0))
+        stamp_arrivals(mailbox)
+        for _ in range(500):
+            mailbox.sendto(b"", mailbox.getsockname())
+            sent_ns = monotonic_ns()
+            time.sleep(0.01)
+            if arrival_ns(mailbox.recvmsg(0, 64)[1]) <= sent_ns:
+                return
+    raise TimeoutError("no stamps within five seconds")
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    made = Stage()
+    await_stamps()
+    yield made
+    made.sender.close()
+    made.slot.endpoint.close()
+    made.slot.prober.close()
+
+
+def test_a_message_came_when_the_kernel_got_it(stage: Stage) -> None:
+    stage.send(1)
+    sent_us = stage.clock.now_us()
+    time.sleep(HELD_UP_S)  # the loop is busy
+    held_up_us = HELD_UP_S * 1e6 / 2
+    stage.loop.run(stage.clock.now_us() + 1_000)
+    (came_us,) = stage.diary.times_us
+    assert came_us < sent_us + held_up_us / 2
+    assert stage.loop.datagram_lag.max_us >= held_up_us
+    assert stage.diary.waits_over == 0  # it begins to wait when it is told
+
+
+def test_time_never_goes_back_for_an_agent(stage: Stage) -> None:
+    stage.send(1)
+    time.sleep(HELD_UP_S)
+    told_us = stage.clock.now_us()
+    stage.start(stage.diary)  # it starts after that came
+    stage.loop.run(stage.clock.now_us() + 1_000)
+    assert stage.diary.times_us[0] >= told_us
+
+
+def test_what_an_agent_asked_for_ends_with_it(stage: Stage) -> None:
+    for _ in range(ProbeSettings().max_outstanding):
+        stage.start(Diary(ProbeRoute(OTHER)))
+        stage.loop.remove_agent(stage.slot)
+    stage.start(stage.diary)
+    stage.loop.run(stage.clock.now_us() + 50_000)
+    assert stage.diary.routes == []  # it has not asked
+    curious = Diary(ProbeRoute(OTHER))
+    stage.start(curious)
+    stage.loop.run(stage.clock.now_us() + 50_000)
+    assert [route.target for route in curious.routes] == [OTHER]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "complaint"),
+    [
+        (SetTimer("late", -1), "ValueError: a timer in the past: SetTimer"),
+        ("a word", "TypeError: expected an effect, found 'a word'"),
+    ],
+)
+def test_what_cannot_be_done_is_our_bug(stage: Stage, wanted: Any, complaint: str) -> None:
+    with pytest.raises(AgentFailed, match=f"agent h1 at .* s: {complaint}"):
+        stage.start(Diary(wanted))

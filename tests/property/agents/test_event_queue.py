@@ -1,0 +1,60 @@
+"""The order in which a simulation lets things happen, against a plain sorted list."""
+
+from functools import partial
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.runtime.simulator import Simulator
+from tests.fixtures.scripted import line
+
+# How far in the future an event is added when one happens; some are in the same bucket.
+DELAYS_US = st.lists(st.sampled_from([0, 1, 900, 4_095, 4_096, 5_000, 70_000, 2**33]))
+
+Planned = tuple[int, int]  # when, and the number of those planned before
+
+
+class Future:
+    """Calls that a simulator is to make, and the same in a list."""
+
+    def __init__(self, delays_us: list[int]) -> None:
+        self.simulator = Simulator(line())
+        self.expected: list[Planned] = []
+        self._until_us = 0
+        self._numbers = count()
+        self._delays_us = iter(delays_us)
+
+    def add(self, time_us: int) -> None:
+        planned = (time_us, next(self._numbers))
+        self.expected.append(planned)
+        self.simulator.call_at(time_us, partial(self._happen, planned))
+
+    def run(self, until_us: int) -> None:
+        self._until_us = until_us
+        self.simulator.run(until_us)
+        assert all(time_us >= until_us for time_us, _ in self.expected)
+
+    def _happen(self, planned: Planned, now_us: int) -> None:
+        """Check that it is the turn of a call, and perhaps add another."""
+        assert planned == min(self.expected)
+        assert now_us == planned[0] < self._until_us
+        self.expected.remove(planned)
+        if (delay_us := next(self._delays_us, None)) is not None:
+            self.add(now_us + delay_us)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40_000)), DELAYS_US, st.lists(st.integers(0, 90_000)))
+def test_events_come_by_time_and_then_as_they_were_added(
+    first: list[int], delays_us: list[int], stops: list[int]
+) -> None:
+    future = Future(delays_us)
+    for time_us in first:
+        future.add(time_us)
+    for stop_us in sorted(stops):
+        future.run(stop_us)
+        future.add(stop_us)
+        future.simulator.set_delay(stop_us, "r1", "r2", 2_000)  # for which the queue is made anew
+    future.run(2**40)
+    assert not future.expected

@@ -1,0 +1,13 @@
+"""A subscription can be written in an experiment file the way it is printed."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.pubsub.content.given import parse_subscriptions
+from workloads.content.subscription import RANGES, subscribe
+
+
+@given(st.dictionaries(st.integers(0, 4), st.sampled_from(RANGES)))
+def test_what_is_printed_can_be_read(ranges: dict[int, tuple[int, int]]) -> None:
+    wanted = subscribe(ranges)
+    assert parse_subscriptions(f"h1: {wanted}", 5) == {"h1": (wanted,)}

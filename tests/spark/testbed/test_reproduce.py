@@ -1,0 +1,125 @@
+"""`tdo reproduce` from the command to its table, page and status, with real runs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.cli import main
+from tests.fixtures.claim_runs import reproduce_here
+
+TINY = 'variant=[{label = "Waxman", topology = {kind = "waxman", routers = 20}}]'
+CHANGES = ("--set", "topology.hosts=12", "--set", TINY)
+
+
+def spoil(folder: Path, runs: str) -> None:
+    """Let one run of a sweep be as an emulated one on a busy machine."""
+    (verdict,) = folder.glob(f"{runs}/verdict.json")
+    verdict.write_text(verdict.read_text().replace('"valid"', '"degraded"'))
+
+
+def outcome(capsys: pytest.CaptureFixture[str]) -> tuple[str, list[dict[str, Any]]]:
+    text = capsys.readouterr().out
+    claims = json.loads(text.splitlines()[-1])["claims"]
+    assert all({"id", "paper", "ours", "interval", "holds", "runs"} <= c.keys() for c in claims)
+    return text, claims
+
+
+def test_example1_is_reproduced_once_and_found_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce_here(tmp_path, "T12") == 0
+    text, (claim,) = outcome(capsys)
+    assert (claim["id"], claim["holds"], claim["runs"]) == ("T12", True, 6)
+    low, high = claim["interval"]
+    assert 10 < low < high < 30  # percent of messages saved
+    assert re.search(r"^T12 .* yes$", text, re.MULTILINE)
+
+    page = (tmp_path / "reproduce" / "small" / "T12.html").read_text()
+    assert page.count("<svg") == 2
+    ((commit, count),) = claim["commits"].items()
+    assert count == 6
+    assert f"<dt>Runs</dt><dd>6 of commit {commit}</dd>" in page
+    assert "<!--" not in page
+
+    assert reproduce_here(tmp_path, "t12") == 0
+    again, claims = outcome(capsys)
+    assert "6 runs, 6 of them done before, 0 to do" in again
+    assert claims == [claim]
+
+
+def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce_here(tmp_path, "T3", *CHANGES) == 0
+    text, (claim,) = outcome(capsys)
+    assert "45 runs, 0 of them done before, 3 to do" in text
+    assert "60 runs, 3 of them done before, 3 to do" in text  # fig5-targets, for its picture
+    assert claim["runs"] == 3
+    assert isinstance(claim["holds"], bool)
+    (table,) = tmp_path.glob("fig5-limits/sweep-*/runs.csv")
+    assert len(table.read_text().splitlines()) == 4
+    assert not (tmp_path / "reproduce/small/T3.html").exists()  # which is of unchanged sweeps
+    (written,) = tmp_path.glob("reproduce/small/T3-topology.hosts-12-variant-label-Waxman-*.html")
+    page = written.read_text()
+    assert "changed by topology.hosts=12" in page
+    assert re.findall('<svg role=.img. aria-label=.([^ ]*)"', page) == [
+        "T3-fig5-targets-fig5cd-targets",
+        "T3-fig5-targets-fig5cd-targets-without",
+        "T3-fig5-limits-fig5cd",
+        "T3-fig5-limits-fig5cd-without",
+    ]
+
+    assert reproduce_here(tmp_path, "T5", *CHANGES) == 1  # as there is no transit-stub
+    text, _ = outcome(capsys)
+    assert (
+        "12 runs, 3 of them done before, 9 to do" in text
+    )  # MLink without limit, by the other command
+
+
+def test_runs_that_are_not_valid_decide_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce_here(tmp_path, "T3", *CHANGES) == 0
+    _, (claim,) = outcome(capsys)
+    spoil(tmp_path, "fig5-targets/sweep-*/runs/*targets-5*-s1-*")
+    assert reproduce_here(tmp_path, "T3", *CHANGES) == 3
+    _, (again,) = outcome(capsys)
+    assert again == claim  # that run is only for the picture
+    spoil(tmp_path, "fig5-limits/sweep-*/runs/*-s1-*")
+    assert reproduce_here(tmp_path, "T3", *CHANGES) == 3
+    _, (again,) = outcome(capsys)
+    assert (again["holds"], again["runs"], again["failed"]) == (None, 2, 1)
+
+
+def test_failed_runs_are_told_and_leave_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = 'fault=[{at_s = 1, action = "kill-agent", target = "h99"}]'
+    assert reproduce_here(tmp_path, "T12", "--set", fault) == 1
+    text, (claim,) = outcome(capsys)
+    assert (claim["holds"], claim["runs"], claim["failed"]) == (None, 0, 6)
+    assert claim["ours"].startswith("cannot be told: ")
+    assert "h99" in text
+    (page,) = (tmp_path / "reproduce" / "small").glob("T12-fault-*.html")
+    assert "was not drawn" in page.read_text()
+
+
+def test_an_unknown_claim_is_a_wrong_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "T1", "T55"]) == 2
+    assert capsys.readouterr().err.startswith("tdo: claim T55: expected one of T1, ")
+
+
+@pytest.mark.slow
+def test_the_command_carries_runs_on_spark(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tdo"), "reproduce", "T12", "--out", tmp_path, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (claim,) = json.loads(done.stdout.splitlines()[-1])["claims"]
+    assert (claim["holds"], claim["runs"]) == (True, 6)

@@ -1,0 +1,216 @@
+"""Captures that are cut, damaged, mislabelled or hostile: what can be had, and why no more."""
+
+import gzip
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from analysis.captures import Split, plan_splits, read_both
+from tests.fixtures.capture_files import (
+    PLAIN,
+    RAW,
+    block,
+    enhanced,
+    errors,
+    ethernet,
+    interface,
+    ipv4,
+    ipv6,
+    pcap,
+    record,
+    rows,
+    section,
+    udp,
+)
+
+TWO_GB = 2_000_000_000
+NG = section() + interface()
+
+
+def claims(length: int) -> bytes:
+    """A record header that claims a length."""
+    return struct.pack("<IIII", 1, 1, length, length)
+
+
+@pytest.mark.parametrize(
+    ("content", "packets", "found"),
+    [
+        (b"", 0, [(0, "empty file")]),
+        (b"\xd4", 0, [(0, "not a capture")]),
+        (b"hello world, this is no capture", 0, [(0, "not a capture")]),
+        (pcap([])[:23], 0, [(0, "cut short")]),
+        (pcap([])[:4], 0, [(0, "cut short")]),
+        (pcap([]), 0, []),
+        (pcap([])[:4] + b"\x03\0" + pcap([])[6:], 0, [(4, "unknown version")]),
+        (pcap([PLAIN])[:-1], 0, [(24, "cut short")]),
+        (pcap([PLAIN, PLAIN])[:-1], 1, [(87, "cut short")]),
+        (pcap([PLAIN]) + bytes(15), 1, [(87, "cut short")]),
+        (pcap([PLAIN]) + claims(TWO_GB), 1, [(87, "impossible length")]),
+        (pcap([PLAIN]) + claims(262_145) + bytes(2 << 20), 1, [(87, "impossible length")]),
+        (pcap([PLAIN]) + claims(262_144) + bytes(1_000), 1, [(87, "cut short")]),
+        (pcap([bytes(262_144), PLAIN]), 2, []),
+        (pcap([PLAIN], 147), 1, [(20, "unknown link type")]),
+    ],
+)
+def test_pcap(content: bytes, packets: int, found: list[tuple[int, str]], tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(content)
+    assert (len(rows(path)), errors(path)) == (packets, found)
+
+
+def ng_block(kind: int, length: int, content: bytes, end: int | None = None) -> bytes:
+    """A block that says whatever lengths."""
+    return struct.pack("<II", kind, length) + content + struct.pack("<I", end or length)
+
+
+BIG = struct.pack("<IIIII", 0, 0, 0, 100, 100)
+SIZE = len(NG)
+STRANGER, TOO_LONG = "unknown interface", "impossible length"
+
+
+@pytest.mark.parametrize(
+    ("content", "packets", "found"),
+    [
+        (section(), 0, []),
+        (section()[:20], 0, [(0, "cut short")]),
+        (section()[:10], 0, [(0, "cut short")]),
+        (section()[:8] + b"ABCD" + section()[12:], 0, [(0, "bad block")]),
+        (section()[:12] + b"\x09" + section()[13:], 0, [(0, "unknown version")]),
+        (NG + enhanced(PLAIN)[:-1], 0, [(SIZE, "cut short")]),
+        (NG + enhanced(PLAIN) + bytes(3), 1, [(SIZE + 80, "cut short")]),
+        # Whole blocks that make no sense are left out.
+        (NG + block(0x77, b"what") + enhanced(PLAIN), 1, [(SIZE, "unknown block")]),
+        (NG + enhanced(PLAIN, number=1) + enhanced(PLAIN), 1, [(SIZE, STRANGER)]),
+        (NG + block(6, BIG) + enhanced(PLAIN), 1, [(SIZE, "impossible length")]),
+        (NG + block(6, b"") + enhanced(PLAIN), 1, [(SIZE, "impossible length")]),
+        (NG + block(6, bytes(600_000)) + enhanced(PLAIN), 1, [(SIZE, "impossible length")]),
+        (section() + enhanced(PLAIN) + interface() + enhanced(PLAIN), 1, [(28, STRANGER)]),
+        (section() + block(3, bytes(8)), 0, [(28, STRANGER)]),
+        (section() + interface(147) + enhanced(PLAIN), 1, [(28, "unknown link type")]),
+        # Where blocks end is not known any more.
+        (NG + ng_block(6, 0, bytes(40)) + enhanced(PLAIN), 0, [(SIZE, "impossible length")]),
+        (NG + ng_block(6, 33, bytes(40)) + enhanced(PLAIN), 0, [(SIZE, "impossible length")]),
+        (NG + ng_block(5, 24, bytes(12), 28) + enhanced(PLAIN), 0, [(SIZE, "bad block")]),
+        (NG + enhanced(PLAIN) + enhanced(PLAIN)[:-4] + bytes(4), 1, [(SIZE + 80, "bad block")]),
+        (NG + ng_block(6, TWO_GB, bytes(60)), 0, [(SIZE, TOO_LONG), (SIZE + 72, "cut short")]),
+        (NG + ng_block(10, TWO_GB, bytes(60)), 0, [(SIZE + 72, "cut short")]),
+        (NG + ng_block(1, TWO_GB, bytes(60)), 0, [(SIZE, "impossible length")]),
+        (section() + block(1, b""), 0, [(28, "impossible length")]),
+        (section() + block(1, b"") + NG, 0, [(28, "impossible length")]),
+    ],
+)  # fmt: skip
+def test_pcapng(content: bytes, packets: int, found: list[tuple[int, str]], tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(content)
+    assert (len(rows(path)), errors(path)) == (packets, found)
+
+
+def test_more_interfaces_than_anyone_has(tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(section() + interface() * 70_000 + enhanced(PLAIN))
+    assert errors(path) == [(28 + 65_536 * 20, "bad block")]
+
+
+@pytest.mark.parametrize(
+    ("packet", "reason"),
+    [
+        (ethernet(b"\x55" + ipv4(udp())[1:]), "bad IP version"),
+        (ethernet(ipv6(udp())), "bad IP version"),
+        (ethernet(b"\x44" + ipv4(udp())[1:]), "bad IP length"),
+        (ethernet(ipv4(udp(), length=19)), "bad IP length"),
+        (ethernet(ipv4(udp()))[:33], "packet ends within a header"),
+        (ethernet(ipv4(udp()))[:40], "packet ends within a header"),
+        (ethernet(b""), "packet ends within a header"),
+        (ethernet(ipv4(b"\x0b", 1)), "packet ends within a header"),
+        (ethernet(ipv6(udp())[:39], 0x86DD), "packet ends within a header"),
+        (ethernet(ipv6(bytes([17, 200]) + bytes(6), 0), 0x86DD), "packet ends within a header"),
+        (ethernet(ipv6(bytes(40 * 8), 0), 0x86DD), "too many headers"),
+        (ethernet(b"\0\1\x81\0" * 100, 0x8100), "too many headers"),
+        (ethernet(b"\0\1", 0x8100), "packet ends within a header"),
+        (ethernet(ipv4(udp(b"TD\x02" + bytes(37), 7001, 7001))), "unknown version of our header"),
+    ],
+)
+def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(pcap([PLAIN, packet, PLAIN]))
+    assert [row["captured_bytes"] for row in rows(path)] == [47, len(packet), 47]
+    assert errors(path) == [(87, reason)]
+    # What was cut on purpose is not at fault; what was not, still is.
+    path.write_bytes(pcap([]) + record(packet, 1, 1, wire=len(packet) + 1))
+    assert [found for _, found in errors(path)] == [reason] * (not reason.startswith("packet"))
+
+
+@pytest.mark.parametrize(
+    ("options", "ticks"),
+    [
+        ([], (1 << 64) - 1),
+        ([(9, b"\x1d")], 5),  # 10^-29 s
+        ([(9, b"\xc0")], 5),  # 2^-64 s
+        ([(14, struct.pack("<q", 1 << 60))], 5),
+        ([(14, struct.pack("<q", 1 << 32))], (1 << 63) // 1_000 - 1),
+    ],
+)
+def test_times_that_cannot_be(options: list[tuple[int, bytes]], ticks: int, tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    head = section() + interface(options=options)
+    path.write_bytes(head + enhanced(PLAIN, ticks))
+    (row,) = rows(path)
+    assert (row["time_ns"], row["target_port"]) == (None, 53)
+    assert errors(path) == [(len(head), "impossible time")]
+
+
+def test_damaged_gzip_gives_what_came_before(tmp_path: Path) -> None:
+    path = tmp_path / "capture.gz"
+    content = pcap([ethernet(ipv4(udp(os.urandom(200)))) for _ in range(1_000)])
+    packed = gzip.compress(content)
+    path.write_bytes(packed[: len(packed) // 2])
+    assert 400 < len(rows(path)) < 600
+    assert [reason for _, reason in errors(path)] == ["cut short", "damaged gzip"]
+    path.write_bytes(packed[:-8] + bytes(8))  # the checksum
+    assert len(rows(path)) == 1_000
+    assert errors(path) == [(len(content), "damaged gzip")]
+    path.write_bytes(packed + b"something else")
+    assert len(rows(path)) == 1_000
+    assert errors(path) == [(len(content), "damaged gzip")]
+    path.write_bytes(packed[:1])
+    assert errors(path) == [(0, "not a capture")]
+    path.write_bytes(packed[:2])
+    assert [reason for _, reason in errors(path)] == ["empty file", "damaged gzip"]
+
+
+def test_a_gzip_bomb_is_unpacked_piece_by_piece(tmp_path: Path) -> None:
+    path = tmp_path / "capture.gz"
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = packer.compress(NG + struct.pack("<II", 10, 400 << 20))  # more than follows
+    zeros = bytes(1 << 20)
+    packed += b"".join(packer.compress(zeros) for _ in range(200)) + packer.flush()
+    path.write_bytes(packed)
+    assert len(packed) < 1 << 20
+    before = resident_mb()
+    assert errors(path) == [(SIZE + 8 + (200 << 20), "cut short")]
+    assert resident_mb() - before < 50
+
+
+def resident_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096 / (1 << 20)
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    assert errors(tmp_path / "missing") == [(0, "cannot be opened")]
+    assert errors(tmp_path) == [(0, "cannot be opened")]
+    os.mkfifo(tmp_path / "pipe")
+    assert errors(tmp_path / "pipe") == [(0, "cannot be opened")]
+    assert errors(Path("/dev/zero")) == [(0, "cannot be opened")]
+    assert plan_splits(str(tmp_path / "missing")) == [Split(str(tmp_path / "missing"))]
+
+
+def test_packets_and_errors_come_together(tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(pcap([PLAIN, ethernet(ipv6(udp()))], RAW) + b"rest")
+    found = list(read_both(Split(str(path))))
+    assert sum(batch.num_rows for batch, _ in found if batch is not None) == 2
+    problems = [problem.reason for _, problems in found for problem in problems]
+    assert problems == ["bad IP version", "bad IP version", "cut short"]

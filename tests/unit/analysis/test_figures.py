@@ -1,0 +1,97 @@
+"""Figures of sweeps: the right means and intervals, and files that do not change by themselves."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.figures.sweep import (
+    Figure,
+    FigureError,
+    _draw,
+    draw_figure,
+    gather_points,
+    mean_interval,
+)
+
+KEYS = ("hosts", "kind")
+
+
+def rows_of(values: dict[tuple[int, str], list[float | None]]) -> list[dict[str, Any]]:
+    return [
+        {"hosts": hosts, "kind": kind, "seed": seed, "rdp.mean": value, "cost": hosts * 10 + seed}
+        for (hosts, kind), seeds in values.items()
+        for seed, value in enumerate(seeds)
+    ]
+
+
+ROWS = rows_of(
+    {(20, "a"): [1, 2, 3], (10, "a"): [4, 4, 4], (10, "b"): [5, None, 7], (20, "b"): [9, None]}
+)
+
+
+def test_the_interval_is_students() -> None:
+    # From a printed table: t of 2 degrees of freedom at 97.5 % is 4.303; s = 1, n = 3.
+    assert mean_interval([1, 2, 3]) == pytest.approx(
+        (2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), 1e-3
+    )
+    assert mean_interval([5]) == (5, None, None)
+
+
+def test_runs_that_differ_in_their_seed_are_one_point() -> None:
+    points = gather_points(Figure("f", "hosts", "rdp.mean", ("kind",)), ROWS, KEYS)
+    found = [(point.line, point.x, point.mean, point.count) for point in points]
+    assert found == [(("a",), 10, 4, 3), (("a",), 20, 2, 3), (("b",), 10, 6, 2), (("b",), 20, 9, 1)]
+
+
+def test_a_measured_x_has_a_point_for_each_combination() -> None:
+    points = gather_points(Figure("f", "cost", "rdp.mean", ("kind",)), ROWS, KEYS)
+    assert [(point.x, point.count) for point in points] == [(101, 3), (201, 3), (101, 2), (200, 1)]
+
+
+def test_files_are_drawn_and_are_the_same_each_time(tmp_path: Path) -> None:
+    figure = Figure("f", "hosts", "rdp.mean", (), "kind", "A title", log_x=True)
+    contents = []
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        files, notes = draw_figure(figure, ROWS, KEYS, folder)
+        contents.append([file.read_bytes() for file in files])
+        assert notes == ["2 of 11 runs have no rdp.mean"]
+    assert contents[0] == contents[1]
+    assert contents[0][1].startswith(b"\x89PNG")
+    assert b"A title" in contents[0][0]
+    with (tmp_path / "one" / "f.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["kind", "hosts", "mean", "ci95_low", "ci95_high", "count"]
+    assert [row["count"] for row in rows] == ["3", "3", "2", "1"]
+    assert rows[-1]["ci95_low"] == ""
+
+
+def test_names_on_the_x_axis_are_drawn_too(tmp_path: Path) -> None:
+    files, notes = draw_figure(Figure("f", "kind", "rdp.mean"), ROWS, KEYS, tmp_path)
+    assert len(files) == 3
+    assert notes[0] == "hosts: different values are averaged"
+    # A variant that sets the hosts tells them apart.
+    rows = [row | {"variant": f"of {row['hosts']}"} for row in ROWS]
+    _, notes = draw_figure(Figure("f", "kind", "rdp.mean", ("variant",)), rows, KEYS, tmp_path)
+    assert notes == ["2 of 11 runs have no rdp.mean"]
+
+
+def test_no_two_of_many_lines_look_the_same() -> None:
+    figure = Figure("f", "hosts", "rdp.mean", ("kind",))
+    rows = rows_of({(hosts, f"k{kind}"): [1.0] for kind in range(10) for hosts in (10, 20)})
+    (axes,) = _draw(figure, gather_points(figure, rows, KEYS)).axes
+    looks = {(bars[0].get_color(), bars[0].get_marker()) for bars in axes.containers}
+    assert len(looks) == 10
+
+
+def test_what_cannot_be_drawn_says_why(tmp_path: Path) -> None:
+    with pytest.raises(FigureError, match="y: expected a column .* the nearest is rdp.mean"):
+        draw_figure(Figure("f", "hosts", "rpd.mean"), ROWS, KEYS, tmp_path)
+    with pytest.raises(FigureError, match="log_x: expected numbers above 0 as kind, found 'a'"):
+        draw_figure(Figure("f", "kind", "rdp.mean", log_x=True), ROWS, KEYS, tmp_path)
+    # Where a run has no overlay, the metric is null as a whole.
+    nulls = [{"hosts": 1, "seed": 1, "rdp": None}]
+    files, notes = draw_figure(Figure("f", "hosts", "rdp.mean"), nulls, KEYS, tmp_path)
+    assert (files, notes) == ([], ["not drawn, as no run has rdp.mean and hosts"])

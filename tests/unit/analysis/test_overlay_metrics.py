@@ -1,0 +1,394 @@
+"""Metrics of the discovery overlay: worked out by hand, and by brute force on random networks."""
+
+import json
+from itertools import pairwise, permutations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from analysis.errors import AnalysisError
+from analysis.metrics.overlay import measure_run
+from tests.fixtures.overlay_runs import END_US, Recorder, random_overlay
+from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
+from topologies.underlay import Channel, Host, Link, Router, Underlay
+from topologies.waxman import generate_waxman
+
+
+@pytest.fixture
+def line() -> Recorder:
+    """h1, h2, h3 on a line of routers r1 -10- r2 -20- r3, and r4 behind r1, where nobody is."""
+    links = (
+        Link.symmetric("r1", "r2", 10),
+        Link.symmetric("r2", "r3", 20),
+        Link.symmetric("r1", "r4", 5),
+        *(Link.symmetric(f"h{n}", f"r{n}", n) for n in (1, 2, 3)),
+    )
+    routers = tuple(Router(f"r{n}") for n in (1, 2, 3, 4))
+    return Recorder(Underlay(routers, links, tuple(Host(f"h{n}") for n in (1, 2, 3))))
+
+
+def chain(recorder: Recorder) -> Recorder:
+    """The overlay h1 - h2 - h3, with the way from h1 to h2 inferred, and all agents alive."""
+    recorder.start()
+    recorder.join("h1", "h2")
+    recorder.join("h2", "h3")
+    recorder.infer("h1", "h2")
+    recorder.end(sent=9, sent_Join=1, sent_Connect=2, sent_Accept=3, sent_Walk=4)
+    return recorder
+
+
+def test_figures_of_a_line_are_those_worked_out_by_hand(line: Recorder, tmp_path: Path) -> None:
+    metrics = measure_run(chain(line).write(tmp_path / "run"))
+    # h1 to h3 takes 1 + 10 + 2 + 2 + 20 + 3 over h2, and 1 + 30 + 3 directly.
+    assert metrics["rdp"]["mean"] == pytest.approx((1 + 1 + 38 / 34) / 3)
+    assert metrics["rdp"]["max"] == pytest.approx(38 / 34)
+    assert metrics["rdp"]["p50"] == 1
+    assert metrics["rdp"]["of_sums"] == pytest.approx((13 + 25 + 38) / (13 + 25 + 34))
+    assert metrics["rdp_without_last_miles"]["max"] == 1
+    # Trees cross 3 + 3 links from everywhere; unicast 3 for neighbours, 4 from end to end.
+    assert metrics["stress_ratio"] == pytest.approx(18 / 20)
+    assert metrics["stress_ratio_pairs"] == pytest.approx(24 / 20)
+    # Of 6 links, all but r1-r4 are on routes between peers; probing showed 3 of them.
+    assert metrics["discovered_links"] == pytest.approx(3 / 5)
+    assert metrics["discovered_links_of_all"] == pytest.approx(3 / 6)
+    assert metrics["mapped_links"] == 1
+    assert metrics["inferences"] == pytest.approx(1 / 6)
+    assert metrics["inferences_count"] == 1
+    assert metrics["inference_score"]["precision"] == metrics["inference_score"]["recall"] == 1
+    assert metrics["routes_true"] == 1
+    assert metrics["degree"] == {"mean": 4 / 3, "max": 2, "histogram": {"1": 2, "2": 1}}
+    assert metrics["components"] == 1
+    assert metrics["unreachable_pairs"] == 0
+    assert metrics["join_messages"] == 3 * (1 + 2 + 3)
+    assert metrics["messages_by_kind"] == {"Accept": 9, "Connect": 6, "Join": 3, "Walk": 12}
+    assert metrics["notes"] == {"known_routes_true": "no agent derived a route"}
+
+
+def test_both_directions_have_their_own_delay(tmp_path: Path) -> None:
+    links = (
+        Link("r1", "r2", Channel(10), Channel(40)),
+        Link("r2", "r3", Channel(10), Channel(10)),
+        Link("h1", "r1", Channel(1), Channel(7)),
+        Link("h2", "r2", Channel(2), Channel(8)),
+        Link("h3", "r3", Channel(3), Channel(9)),
+    )
+    routers = tuple(Router(f"r{n}") for n in (1, 2, 3))
+    hosts = tuple(Host(f"h{n}") for n in (1, 2, 3))
+    metrics = measure_run(chain(Recorder(Underlay(routers, links, hosts))).write(tmp_path / "run"))
+    there, back = (1 + 10 + 8 + 2 + 10 + 9) / (1 + 20 + 9), (3 + 10 + 8 + 2 + 40 + 7) / (3 + 50 + 7)
+    assert metrics["rdp"]["mean"] == pytest.approx((4 + there + back) / 6)
+    assert metrics["rdp_without_last_miles"]["max"] == 1
+
+
+def test_without_distant_links_an_overlay_may_fall_apart(line: Recorder, tmp_path: Path) -> None:
+    line.join("h1", "h2")
+    line.join("h2", "h3", distant=True)
+    line.end()
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert (metrics["components"], metrics["components_near"]) == (1, 2)
+    assert (metrics["unreachable_pairs"], metrics["unreachable_pairs_near"]) == (0, 4)
+    assert (metrics["overlay_links"], metrics["distant_links"]) == (2, 1)
+    assert metrics["rdp_near"]["max"] == 1  # of h1 and h2 alone
+    assert metrics["mapped_links"] == pytest.approx(3 / 5)
+    assert metrics["degree_near"]["histogram"] == {"0": 1, "1": 2}
+
+
+def test_peers_that_nothing_connects_have_no_penalty(line: Recorder, tmp_path: Path) -> None:
+    line.infer("h1", "h2")
+    line.end()
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["components"] == 3
+    assert metrics["unreachable_pairs"] == 6
+    assert metrics["rdp"] is metrics["stress_ratio"] is None
+    assert metrics["notes"]["rdp"] == "no pair of peers is connected"
+    assert metrics["discovered_links"] == pytest.approx(3 / 5)
+
+
+def test_a_link_needs_both_ends_alive(line: Recorder, tmp_path: Path) -> None:
+    line.start()
+    line.join("h1", "h2")
+    line.remove("h2", "h1")
+    line.join("h2", "h3")
+    line.add("h1", "h3")
+    line.end(["h1", "h2"])
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["peers"] == 2
+    assert metrics["overlay_links"] == 0
+    assert metrics["one_sided_links"] == 1  # h1 to h2
+    assert metrics["stale_links"] == 2  # both to h3
+    assert "1 agents did not live to the end" in metrics["notes"]["overlay"]
+
+
+def test_a_restarted_agent_has_forgotten_its_neighbours(line: Recorder, tmp_path: Path) -> None:
+    chain(line)
+    line.record("h3", "agent_started", time_us=5)
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["peers"] == 3
+    assert (metrics["overlay_links"], metrics["one_sided_links"]) == (1, 1)
+    assert "1 agents were restarted" in metrics["notes"]["overlay"]
+
+
+def test_an_agent_that_left_is_no_peer_until_it_is_back(line: Recorder, tmp_path: Path) -> None:
+    chain(line)
+    line.record("h3", "agent_left", time_us=5)
+    metrics = measure_run(line.write(tmp_path / "left"))
+    assert (metrics["peers"], metrics["overlay_links"], metrics["stale_links"]) == (2, 1, 1)
+    assert metrics["join_messages"] == 18  # what it sent counts all the same
+    assert "1 agents left" in metrics["notes"]["overlay"]
+    line.record("h3", "agent_started", time_us=6)
+    assert measure_run(line.write(tmp_path / "back"))["peers"] == 3
+
+
+def test_records_count_in_the_order_of_their_times(line: Recorder, tmp_path: Path) -> None:
+    line.remove("h1", "h2", time_us=3)
+    line.remove("h1", "h3", time_us=1)
+    line.join("h1", "h2")
+    line.join("h1", "h3")
+    line.add("h1", "h3", time_us=4)
+    line.end()
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert (metrics["overlay_links"], metrics["one_sided_links"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("first", "second", "distant"), [(1, 1, 1), (1, 0, 0), (0, 1, 0)])
+def test_a_link_is_distant_if_both_ends_say_so(
+    line: Recorder, tmp_path: Path, first: int, second: int, distant: int
+) -> None:
+    line.add("h1", "h2", distant=bool(first))
+    line.add("h2", "h1", distant=bool(second))
+    line.end()
+    assert measure_run(line.write(tmp_path / "run"))["distant_links"] == distant
+
+
+def test_silent_routers_hide_their_links(line: Recorder, tmp_path: Path) -> None:
+    r1 = line.address("r1")
+    line.infer("h1", "h3", f"{r1} 0 {line.address('r3')}")
+    line.end()
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["routes_true"] == 1
+    assert metrics["discovered_links"] == pytest.approx(2 / 5)  # the last miles of h1 and h3
+    assert metrics["inference_score"] == {
+        "precision": 1.0,
+        "recall": pytest.approx(2 / 4),
+        "router_precision": 1.0,
+        "router_recall": pytest.approx(2 / 3),
+    }
+
+
+def test_wrong_routes_are_found_out(line: Recorder, tmp_path: Path) -> None:
+    r1, r2, r3, r4 = (line.address(f"r{n}") for n in (1, 2, 3, 4))
+    line.infer("h1", "h3", f"{r1} {r3}")  # h1-r1 and r3-h3 are right, r1-r3 is none
+    line.infer("h1", "h2", f"{r1} {r4}", reached=False)  # r1-r4 is a link, but not on the way
+    line.infer("h3", "h1")
+    line.know("h1", "h2", f"{r1} {r2}")
+    line.know("h2", "h1", f"{r2} 0 {r1}")
+    line.end()
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["routes_true"] == pytest.approx(1 / 3)
+    assert metrics["routes_reached"] == pytest.approx(2 / 3)
+    assert metrics["known_routes_true"] == pytest.approx(1 / 2)
+    assert metrics["discovered_links_precision"] == pytest.approx(5 / 6)
+    assert metrics["inference_score"]["precision"] == pytest.approx(4 / 6)
+    assert metrics["inference_score"]["recall"] == pytest.approx(4 / 5)  # not h2's last mile
+    assert metrics["discovered_links"] == pytest.approx(4 / 5)
+    assert metrics["discovered_links_of_all"] == pytest.approx(5 / 6)
+
+
+def test_a_route_that_does_not_reach_its_peer_is_not_the_route(
+    line: Recorder, tmp_path: Path
+) -> None:
+    line.infer("h1", "h2", reached=False)
+    line.end()
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["routes_true"] == metrics["routes_reached"] == 0
+    assert metrics["discovered_links"] == pytest.approx(2 / 5)  # h1-r1 and r1-r2
+    assert metrics["inference_score"]["recall"] == pytest.approx(2 / 3)
+
+
+def test_peers_that_nobody_knows_do_no_harm(line: Recorder, tmp_path: Path) -> None:
+    chain(line)
+    line.record("h1", "neighbour_added", 1, peer=1, delay_us=1, is_distant=False)
+    line.record("h1", "route_inferred", 1, peer=1, is_reached=True, routers="")
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["stale_links"] == 1
+    assert metrics["routes_true"] == pytest.approx(1 / 2)
+    assert metrics["discovered_links_precision"] == pytest.approx(3 / 4)
+
+
+def test_peers_on_one_router_and_links_without_delay(tmp_path: Path) -> None:
+    links = [Link.symmetric("h1", "r1", 0), Link.symmetric("h2", "r1", 0)]
+    links += [Link.symmetric("h3", "r1", 5)]
+    recorder = Recorder(
+        Underlay((Router("r1"),), tuple(links), tuple(map(Host, ("h1", "h2", "h3"))))
+    )
+    metrics = measure_run(chain(recorder).write(tmp_path / "run"))
+    assert metrics["rdp"] == {"mean": 1, "p50": 1, "p90": 1, "max": 1, "of_sums": 1}
+    assert metrics["stress_ratio"] == 1
+    assert metrics["stress_ratio_pairs"] == pytest.approx((2 + 2 + 4) / 6)
+    assert metrics["unreachable_pairs"] == 0
+
+
+def test_a_run_without_an_overlay_says_so(line: Recorder, tmp_path: Path) -> None:
+    line.end(sent=3)
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["peers"] == 3
+    nulls = {name for name, value in metrics.items() if value is None}
+    assert nulls == metrics.keys() - {"peers", "notes"}
+    assert {metrics["notes"][name] for name in nulls} == {"no agent recorded neighbours or routes"}
+
+
+def test_one_peer_alone_has_no_overlay(line: Recorder, tmp_path: Path) -> None:
+    line.add("h1", "h2")
+    line.end(["h1"])
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["notes"]["rdp"] == "expected at least 2 peers at the end, found 1"
+
+
+def test_metrics_of_others_stay_and_old_notes_go(line: Recorder, tmp_path: Path) -> None:
+    run = chain(line).write(tmp_path / "run")
+    (run / "analysis").mkdir()
+    file = run / "analysis" / "metrics.json"
+    old = {"delivery": 1, "rdp": None, "notes": {"rdp": "old", "overlay": "old", "delivery": "why"}}
+    file.write_text(json.dumps(old))
+    metrics = measure_run(run)
+    merged = json.loads(file.read_text())
+    assert merged == {**metrics, "delivery": 1, "notes": metrics["notes"] | {"delivery": "why"}}
+    assert merged["notes"].keys() == {"delivery", "known_routes_true"}
+    assert [path.name for path in file.parent.iterdir()] == ["metrics.json"]
+
+
+def test_a_dead_run_is_measured_as_far_as_it_goes(line: Recorder, tmp_path: Path) -> None:
+    chain(line)
+    line.rows = [row for row in line.rows if row[2] != "agent_ended"]
+    run = line.write_logs(tmp_path / "run.partial")
+    log = run / "agents" / "h3-1.jsonl"
+    log.write_text(log.read_text() + '{"time_us": 3, "host": "h3", "what": "neighbour_rem')
+    (run / "agents" / "records.parquet").write_bytes(b"PAR1 and then it died")
+    metrics = measure_run(run)
+    assert metrics["overlay_links"] == 2
+    assert metrics["rdp"]["max"] == pytest.approx(38 / 34)
+    assert metrics["join_messages"] is None
+    for words in ("not complete", "never gathered", "1 lines", "every host that recorded"):
+        assert words in metrics["notes"]["overlay"]
+
+
+def test_a_run_without_records_is_an_error(line: Recorder, tmp_path: Path) -> None:
+    run = line.write_logs(tmp_path / "run")
+    for log in (run / "agents").iterdir():
+        log.unlink()
+    with pytest.raises(AnalysisError, match="run: expected agents/records.parquet or"):
+        measure_run(run)
+
+
+def test_faults_that_change_the_truth_are_noted(line: Recorder, tmp_path: Path) -> None:
+    run = chain(line).write(tmp_path / "run")
+    faults = [{"at_s": 1, "action": "link-down", "target": "r1-r2"}]
+    (run / "run.json").write_text(json.dumps({"experiment": {"fault": faults}}))
+    assert "link-down" in measure_run(run)["notes"]["overlay"]
+    faults[0]["action"] = "kill-agent"
+    (run / "run.json").write_text(json.dumps({"experiment": {"fault": faults}}))
+    assert "overlay" not in measure_run(run)["notes"]
+
+
+def small_network(seed: int) -> Underlay:
+    """A random network with short delays that differ by direction, so that many are equal."""
+    chance = Random(seed)
+    graph = nx.connected_watts_strogatz_graph(8, 4, 0.5, seed=seed)
+    names = [f"r{node}" for node in graph]
+    links = [
+        Link(names[a], names[b], Channel(chance.randint(1, 3)), Channel(chance.randint(1, 3)))
+        for a, b in graph.edges
+    ]
+    hosts = [Host(f"h{n}") for n in range(7)]
+    for host in hosts:
+        ends = Channel(chance.randint(0, 2)), Channel(chance.randint(0, 2))
+        links.append(Link(host.name, chance.choice(names), *ends))
+    return Underlay(tuple(map(Router, names)), tuple(links), tuple(hosts))
+
+
+def all_paths(recorder: Recorder, overlay: nx.Graph, last_miles: bool) -> dict[Any, list[Any]]:
+    """Delay, crossings and crossings of the last link of every overlay path of every pair."""
+    routes, last_mile = recorder.routes, recorder.underlay.last_mile
+    found: dict[Any, list[Any]] = {}
+    for source, target in permutations(recorder.names, 2):
+        for path in nx.all_simple_paths(overlay, source, target):
+            ways = [routes.path(a, b) for a, b in pairwise(path)]
+            delay_us = sum(routes.path_delay_us(a, b) for a, b in pairwise(path))
+            middle_us = sum(last_mile[p].ab.delay_us + last_mile[p].ba.delay_us for p in path[1:-1])
+            crossings = [len(way) - 1 for way in ways]
+            found.setdefault((source, target), []).append(
+                (delay_us - (0 if last_miles else middle_us), sum(crossings), crossings[-1])
+            )
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_brute_force_finds_the_same_figures(seed: int, tmp_path: Path) -> None:
+    recorder = random_overlay(small_network(seed), seed, links=1 + seed % 3)
+    metrics = measure_run(recorder.write(tmp_path / "run"))
+    routes, names = recorder.routes, recorder.names
+    overlay = nx.Graph()
+    for _, host, what, values in recorder.rows:
+        if what == "neighbour_added":
+            peer = next(name for name in names if recorder.address(name) == values["peer"])
+            overlay.add_edge(host, peer)
+    for key, last_miles in (("rdp", True), ("rdp_without_last_miles", False)):
+        best = {pair: min(ways) for pair, ways in all_paths(recorder, overlay, last_miles).items()}
+        penalties = [
+            best[pair][0] / routes.path_delay_us(*pair)
+            for pair in best
+            if routes.path_delay_us(*pair)
+        ]
+        assert metrics[key]["mean"] == pytest.approx(sum(penalties) / len(penalties))
+        assert metrics[key]["max"] == pytest.approx(max(penalties))
+        assert min(penalties) >= 1
+    best = {pair: min(ways) for pair, ways in all_paths(recorder, overlay, True).items()}
+    direct = sum(len(routes.path(*pair)) - 1 for pair in best)
+    assert metrics["stress_ratio"] == pytest.approx(sum(way[2] for way in best.values()) / direct)
+    assert metrics["stress_ratio_pairs"] == pytest.approx(
+        sum(way[1] for way in best.values()) / direct
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_brute_force_finds_the_same_links(seed: int, tmp_path: Path) -> None:
+    underlay = attach_hosts(generate_waxman(25, seed=seed), 9, seed)
+    underlay = make_anonymous(make_asymmetric(underlay, 0.3, seed), 0.2, seed)
+    recorder = random_overlay(underlay, seed)
+    metrics = measure_run(recorder.write(tmp_path / "run"))
+    routes = recorder.routes
+    silent = {router.name for router in underlay.routers if router.anonymous}
+
+    def links(pairs: Any) -> set[frozenset[str]]:
+        return {frozenset(link) for pair in pairs for link in pairwise(routes.path(*pair))}
+
+    name_of = {recorder.address(name): name for name in recorder.names}
+    probed = links(
+        (host, name_of[values["peer"]])
+        for _, host, what, values in recorder.rows
+        if what == "route_inferred"
+    )
+    seen = {link for link in probed if not link & silent}
+    used = links(permutations(recorder.names, 2))
+    mapped = links(
+        (host, name_of[values["peer"]])
+        for _, host, what, values in recorder.rows
+        if what == "neighbour_added" and not values["is_distant"]
+    )
+    assert metrics["discovered_links"] == pytest.approx(len(seen) / len(used))
+    assert metrics["discovered_links_of_all"] == pytest.approx(len(seen) / len(underlay.links))
+    assert metrics["mapped_links"] == pytest.approx(len(mapped) / len(used))
+    assert metrics["inference_score"]["recall"] == pytest.approx(len(seen) / len(probed))
+    assert metrics["routes_true"] == metrics["inference_score"]["precision"] == 1
+
+
+def test_the_same_run_is_measured_the_same_from_logs(line: Recorder, tmp_path: Path) -> None:
+    chain(line)
+    assert max(time_us for time_us, *_ in line.rows) == END_US
+    tables, logs = line.write(tmp_path / "tables"), line.write_logs(tmp_path / "logs")
+    first, second = measure_run(tables), measure_run(logs)
+    assert "never gathered" in second["notes"].pop("overlay")
+    assert first == second

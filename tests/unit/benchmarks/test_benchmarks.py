@@ -1,0 +1,47 @@
+"""Benchmarks: contestants do the same work, and what did not come is not passed over."""
+
+from pathlib import Path
+
+import pytest
+
+from agents.records import RecordLog, read_records
+from benchmarks.agents import delays_longer, last_answer_s
+from benchmarks.simulate import make_crowd, race
+from testbed.errors import EmulationError
+from testbed.experiment.file import Experiment, TopologySettings
+from testbed.run.stage import assign_agents, make_underlay
+from testbed.simulation.run import simulate
+from topologies.routes import Routes
+
+
+def test_all_simulators_carry_the_same_messages() -> None:
+    nodes, rounds = 30, 4
+    paces = race(make_crowd(nodes, rounds, routers=20))
+    messages = nodes * rounds * 2  # a push and a pull
+    assert {name: pace.messages for name, pace in paces.items()} == dict.fromkeys(paces, messages)
+
+
+def test_an_agent_without_an_answer_is_not_up() -> None:
+    answered = {"h1": 0.5, "h3": 2.5}
+    assert last_answer_s(answered, ["h1", "h3"]) == 2.5
+    with pytest.raises(EmulationError, match="all 3 .* found 1 without an answer, among them h2"):
+        last_answer_s(answered, ["h1", "h2", "h3"])
+
+
+def test_round_trips_are_compared_with_exact_ones(tmp_path: Path) -> None:
+    wanted = TopologySettings(routers=10, hosts=6, asymmetry=0.5)
+    experiment = Experiment("exact", capture="none", topology=wanted, overlay={"kind": "hello"})
+    underlay = make_underlay(experiment)
+    simulate(
+        experiment, underlay, assign_agents(experiment, underlay), tmp_path, say=lambda _: None
+    )
+    assert delays_longer(tmp_path, Routes(underlay)) == 0
+    measured = [
+        row for row in read_records(tmp_path / "simulation.jsonl") if row.what == "delay_measured"
+    ]
+    with (tmp_path / "simulation.jsonl").open("w") as file:
+        for row in measured:
+            longer_us = row.values.get("median_us", 0) * 1.04
+            values = {**row.values, "median_us": longer_us}
+            RecordLog(file).write(row.time_us, row.host, row.what, values)
+    assert delays_longer(tmp_path, Routes(underlay)) == pytest.approx(0.04)

@@ -1,0 +1,128 @@
+"""Experiment files: what they resolve to, and what they are told when they are wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import ExperimentError
+from testbed.experiment.file import experiment_from_dict, load_experiment, parse_change
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def test_an_empty_file_is_an_experiment(tmp_path: Path) -> None:
+    experiment = load_experiment(write(tmp_path, ""))
+    assert experiment.name == "mine"
+    assert experiment.overlay == {"kind": "hello", "greetings": 3, "period_us": 500_000}
+    assert experiment.topology.kind == "waxman"
+
+
+def test_what_is_resolved_can_be_read_again(tmp_path: Path) -> None:
+    text = """
+    links = "netem"
+    seed = 7
+    time_scale = 2
+    [topology]
+    kind = "transit-stub"
+    anonymous_routers = 0.25
+    [overlay]
+    kind = "gossip"
+    [[fault]]
+    at_s = 1
+    action = "kill-agent"
+    target = "h3"
+    """
+    experiment = load_experiment(write(tmp_path, text))
+    assert experiment_from_dict(experiment.to_dict(), "again") == experiment
+    assert experiment.faults[0].action == "kill-agent"
+
+
+def test_changes_reach_into_sections(tmp_path: Path) -> None:
+    changes = dict(parse_change(text) for text in ("topology.hosts=5", "seed=9", "name=other"))
+    experiment = load_experiment(write(tmp_path, "seed = 1"), changes)
+    assert (experiment.topology.hosts, experiment.seed, experiment.name) == (5, 9, "other")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed = ", "expected TOML, found: Invalid value"),
+        ("sede = 1", "sede: expected a known key, found 'sede'; the nearest known key is seed"),
+        ("seed = 'one'", "seed: expected a whole number, found 'one'"),
+        ("seed = true", "seed: expected a whole number, found True"),
+        ("seed = -1", "seed: expected 0 or more, found -1"),
+        ("duration_s = 0", "duration_s: expected above 0, found 0"),
+        ("time_scale = 0.5", "time_scale: expected 1 or more, found 0.5"),
+        ("backend = 'magic'", "backend: expected one of emulation, simulation; found 'magic'"),
+        ("links = 'wifi'", "links: expected one of best, netem, delay-line; found 'wifi'"),
+        ("topology = 3", "topology: expected a table, found 3"),
+        ("[topology]\nkind = 'ring'", "topology.kind: expected one of waxman, transit-stub, file"),
+        (
+            "[topology]\nrooters = 3",
+            "topology.rooters: .* the nearest known key is topology.routers",
+        ),
+        ("[topology]\nhosts = 1", "topology.hosts: expected 2 or more, found 1"),
+        ("[topology]\nkind = 'file'", "topology.file: expected a file for the kind `file`"),
+        ("[overlay]\nkind = 'chord'", "overlay.kind: expected one of .*; found 'chord'"),
+        (
+            '[overlay]\nkind = "hello"\ngreeting = 3',
+            "overlay.greeting: .* nearest known key is overlay.greetings",
+        ),
+        (
+            '[overlay]\nkind = "hello"\ngreetings = "x"',
+            "overlay.greetings: expected a whole number, found 'x'",
+        ),
+        ("duration_s = inf", "duration_s: expected above 0, found inf"),
+        ("name = '../up'", "name: expected letters, digits, dots and hyphens.* found '../up'"),
+        (
+            "[[fault]]\nat_s = 1\naction = 'delay'\ntarget = 'r1-r2'",
+            r"fault\[0\].delay_us: expected microseconds above 0, found 0",
+        ),
+        ("fault = 3", "fault: expected a list, found 3"),
+        ("[[fault]]\nat_s = 1", r"fault\[0\].action: expected a value, found none"),
+        (
+            "[[fault]]\nat_s = 1\naction = 'burn'\ntarget = 'h1'",
+            r"fault\[0\].action: expected one of kill-agent, .*; found 'burn'",
+        ),
+        (
+            "[[fault]]\nat_s = 99\naction = 'kill-agent'\ntarget = 'h1'",
+            r"fault\[0\].at_s: expected a time within the 10.0 s of the run, found 99",
+        ),
+    ],
+)
+def test_a_wrong_file_says_what_is_wrong_where(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=f"mine.toml: {message}") as caught:
+        load_experiment(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="no.toml: expected an experiment file"):
+        load_experiment(tmp_path / "no.toml")
+
+
+def test_a_number_may_stand_where_a_text_may(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text('[overlay]\nkind = "tdo-walk"\n')
+    limits = [
+        load_experiment(path, dict([parse_change(text)])).overlay["degree_limit"]
+        for text in ("overlay.degree_limit=8", 'overlay.degree_limit="8"')
+    ]
+    assert limits == ["8", "8"]
+
+
+def test_a_kind_that_was_changed_alone_says_what_stands_in_its_way(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text('[overlay]\nkind = "tdo-walk"\nheuristic = "mlink"\n')
+    wanted = "overlay.heuristic: expected a setting of hello, found one of tdo-walk.*greetings"
+    with pytest.raises(ExperimentError, match=wanted):
+        load_experiment(path, dict([parse_change("overlay.kind=hello")]))
+
+
+def test_a_change_needs_a_value() -> None:
+    with pytest.raises(ExperimentError, match="--set seed: expected key=value"):
+        parse_change("seed")

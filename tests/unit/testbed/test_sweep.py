@@ -1,0 +1,209 @@
+"""Sweeps: which experiments a file stands for, and what it is told when it is wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.commands.sweep import choose_master
+from testbed.errors import ExperimentError
+from testbed.experiment.file import load_experiment, parse_change
+from testbed.sweeps.directory import name_run
+from testbed.sweeps.file import Sweep, load_sweep
+
+EXPERIMENTS = sorted((Path(__file__).parents[3] / "experiments").glob("*.toml"))
+
+
+def sweep_of(folder: Path, text: str, **changes: Any) -> Sweep:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return load_sweep(path, changes)
+
+
+def values_of(sweep: Sweep) -> list[tuple[Any, ...]]:
+    return [tuple(swept.values.values()) for swept in sweep.experiments]
+
+
+def test_a_plain_file_is_a_sweep_of_one_that_is_nothing_else(tmp_path: Path) -> None:
+    text = "seed = 7\n[[figure]]\nname = 'f'\nx = 'peers'\ny = 'rdp.mean'"
+    sweep = sweep_of(tmp_path, text)
+    assert sweep.is_plain
+    assert [swept.experiment for swept in sweep.experiments] == [
+        load_experiment(tmp_path / "mine.toml")
+    ]
+    assert sweep.text == text
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_the_files_that_come_with_the_testbed_are_right(path: Path) -> None:
+    sweep = load_sweep(path)
+    assert {swept.experiment.name for swept in sweep.experiments} == {path.stem}
+
+
+def test_lists_are_crossed_in_the_order_of_the_file(tmp_path: Path) -> None:
+    sweep = sweep_of(
+        tmp_path,
+        "seed = [1, 2]\n[overlay]\nkind = 'hello'\ngreetings = [3, 1]\n[topology]\nhosts = [9, 8]",
+    )
+    assert sweep.keys == ("seed", "overlay.greetings", "topology.hosts")
+    assert values_of(sweep) == [
+        (1, 3, 9), (1, 3, 8), (1, 1, 9), (1, 1, 8), (2, 3, 9), (2, 3, 8), (2, 1, 9), (2, 1, 8),
+    ]  # fmt: skip
+    last = sweep.experiments[-1].experiment
+    assert (last.seed, last.overlay["greetings"], last.topology.hosts) == (2, 1, 8)
+    assert not sweep.is_plain
+
+
+VARIANTS = """
+seed = [1, 2]
+duration_s = 20
+[topology]
+routers = 20
+[[fault]]
+at_s = 1
+action = "kill-agent"
+target = "h1"
+[[variant]]
+label = "big"
+topology = {kind = "waxman", routers = 1640}
+[[variant]]
+topology = {kind = "transit-stub"}
+overlay = {kind = "gossip", rounds = [10, 20]}
+"""
+
+
+def test_variants_set_several_keys_and_are_crossed_with_the_lists(tmp_path: Path) -> None:
+    sweep = sweep_of(tmp_path, VARIANTS)
+    assert sweep.keys == (
+        "variant", "topology.kind", "topology.routers", "seed", "overlay.kind", "overlay.rounds",
+    )  # fmt: skip
+    second = "kind=transit-stub, kind=gossip, rounds=[10, 20]"
+    assert values_of(sweep) == [
+        ("big", "waxman", 1640, 1, "hello", None),
+        ("big", "waxman", 1640, 2, "hello", None),
+        (second, "transit-stub", 20, 1, "gossip", 10),
+        (second, "transit-stub", 20, 1, "gossip", 20),
+        (second, "transit-stub", 20, 2, "gossip", 10),
+        (second, "transit-stub", 20, 2, "gossip", 20),
+    ]
+    assert all(len(swept.experiment.faults) == 1 for swept in sweep.experiments)
+
+
+def test_the_command_line_can_sweep_and_pin(tmp_path: Path) -> None:
+    changes = dict([parse_change("topology.hosts=[5, 6]"), parse_change("seed=3")])
+    sweep = sweep_of(tmp_path, "seed = [1, 2]", **changes)
+    assert values_of(sweep) == [(5,), (6,)]
+    assert {swept.experiment.seed for swept in sweep.experiments} == {3}
+
+
+def test_the_digest_changes_with_any_run_and_with_nothing_else(tmp_path: Path) -> None:
+    text = "seed = [1, 2]\n[topology]\nhosts = 5"
+    digest = sweep_of(tmp_path, text).digest
+    figure = "\n[[figure]]\nname = 'f'\nx = 'topology.hosts'\ny = 'rdp.mean'\n# a remark"
+    assert sweep_of(tmp_path, text + figure).digest == digest
+    (tmp_path / "elsewhere").mkdir()
+    assert sweep_of(tmp_path / "elsewhere", text).digest == digest
+    assert sweep_of(tmp_path, 'links = "best"\n' + text).digest == digest
+    assert sweep_of(tmp_path, 'links = "netem"\n' + text).digest != digest
+    assert sweep_of(tmp_path, text.replace("5", "6")).digest != digest
+    assert sweep_of(tmp_path, text.replace("2]", "2, 3]")).digest != digest
+
+
+def test_the_digest_changes_with_the_content_of_a_topology_file(tmp_path: Path) -> None:
+    text = "seed = [1, 2]\n[topology]\nkind = 'file'\nfile = 'net.json'"
+    (tmp_path / "net.json").write_text("{}")
+    digest = sweep_of(tmp_path, text).digest
+    (tmp_path / "net.json").write_text("{ }")
+    assert sweep_of(tmp_path, text).digest != digest
+
+
+def test_runs_have_readable_names_of_their_own(tmp_path: Path) -> None:
+    names = [name_run(swept) for swept in sweep_of(tmp_path, VARIANTS).experiments]
+    assert len(set(names)) == 6
+    assert names[1].startswith("big-kind-waxman-routers-1640-kind-hello-s2-")
+    assert all(len(name) < 130 and not set("/ =") & set(name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed = []", "seed: expected at least one value, found an empty list"),
+        ("seed = [1, 'x']", r"seed\[1\]: expected a whole number, found 'x'"),
+        ("seed = [1, -1]", r"seed\[1\]: expected 0 or more, found -1"),
+        ("seed = [1, 2, 1]", r"seed\[2\]: expected each value once, found 1 again"),
+        ("seed = [[1, 2]]", r"seed\[0\]: expected a single value, found a list: \[1, 2\]"),
+        ("sede = [1]", r"sede\[0\]: expected a known key.* nearest known key is seed"),
+        ("name = ['a', 'b']", "name: expected one text for all runs, found a list"),
+        ("[[topology]]\nhosts = 3", r"topology\[0\]: expected a single value, found a table"),
+        ("[topology]\nhosts = [3, 1]", r"topology.hosts\[1\]: expected 2 or more, found 1"),
+        (
+            "[topology]\nkind = ['waxman', 'ring']",
+            r"topology.kind\[1\]: expected one of waxman, .*; found 'ring'",
+        ),
+        (
+            "[overlay]\nkind = 'hello'\ngreetings = [1, 2.5]",
+            r"overlay.greetings\[1\]: expected a whole number, found 2.5",
+        ),
+        (
+            "[topology]\nkind = ['waxman', 'file']",
+            r"topology.file: expected a file .*found none \(in the run with kind=file\)",
+        ),
+        ("variant = 3", r"variant: expected tables, as in \[\[variant\]\], found 3"),
+        ("[[variant]]\nlabel = 'a'", r"variant\[0\]: expected at least one key beside the label"),
+        ("[[variant]]\nlabel = 1", r"variant\[0\].label: expected a text, found 1"),
+        ("[[variant]]\nname = 'x'", r"variant\[0\].name: expected a key that can differ"),
+        (
+            "[[variant]]\ntopology = {hosts = 5}\n[[variant]]\ntopology = {hosts = 'x'}",
+            r"variant\[1\].topology.hosts: expected a whole number, found 'x'",
+        ),
+        (
+            "[[variant]]\ntopology = {hosts = [5, 'x']}",
+            r"variant\[0\].topology.hosts\[1\]: expected a whole number, found 'x'",
+        ),
+        (
+            "[[variant]]\nlabel = 'a'\nseed = 1\n[[variant]]\nlabel = 'a'\nseed = 2",
+            r"variant\[1\].label: expected one of its own, found 'a' as for variant\[0\]",
+        ),
+        (
+            "[[variant]]\nlabel = 'a'\nseed = 1\n[[variant]]\nlabel = 'b'\nseed = 1",
+            "expected each combination once, found the same run as variant=a, seed=1 and as",
+        ),
+        ("figure = 1", r"figure: expected tables, as in \[\[figure\]\], found 1"),
+        ("[[figure]]\nname = 'f'", r"figure\[0\].x: expected a value, found none"),
+        (
+            "[[figure]]\nname = 'f'\nx = 'seed'\ny = 'rdp'\npanel = 'seed'",
+            r"figure\[0\].panel: expected a known key.* is figure\[0\].panels",
+        ),
+        (
+            "[[figure]]\nname = '../f'\nx = 'seed'\ny = 'rdp'",
+            r"figure\[0\].name: expected letters, .* found '../f'",
+        ),
+        (
+            "[[figure]]\nname = 'f'\nx = 'seed'\ny = 'rdp'\nlines = ['overlay.bogus']",
+            r"figure\[0\].lines\[0\]: expected a key of the experiment, .*'overlay.bogus'",
+        ),
+        (
+            "[[figure]]\nname = 'f'\nx = 'seed'\ny = 'rdp'\nlog_x = 1",
+            r"figure\[0\].log_x: expected true or false, found 1",
+        ),
+    ],
+)
+def test_a_wrong_sweep_says_what_is_wrong_where(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=f"mine.toml: {message}") as caught:
+        sweep_of(tmp_path, text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("master", "jobs", "chosen"),
+    [
+        ("local[7]", None, "local[7,3]"),
+        ("local", None, "local[1,3]"),
+        ("local[*]", 5, "local[5,3]"),
+        (None, 2, "local[2,3]"),
+        ("local[2,9]", None, "local[2,9]"),
+        ("spark://there:7077", 2, "spark://there:7077"),
+    ],
+)
+def test_local_masters_try_again(master: str | None, jobs: int | None, chosen: str) -> None:
+    assert choose_master(master, jobs) == chosen

@@ -1,0 +1,1 @@
+"""Content-based workloads: subscriptions are boxes, events are points."""

@@ -1,0 +1,139 @@
+"""Subscriptions and events to try a content-based system with (Tariq, Koldehofe and Rothermel,
+"Efficient content-based routing with network topology inference", DEBS 2013, section 6):
+independent at random (`uniform`), or around hotspots (`zipf`).
+
+The paper says that each event matches 5 % of the subscriptions, not how that comes about. Here
+ranges are as wide as it takes in each region (`hotspots`), hence narrow where many
+subscribe. And each event is the best of a few drawn in its region: the one that brings the matches
+of all events so far closest to what was asked.
+
+Everything follows from the seed, so an agent, the stage and an oracle get the same workload.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from random import Random
+from typing import NamedTuple
+
+from workloads.content.hotspots import Fit, Region, fit_ranges, make_regions
+from workloads.content.matching import MatchIndex
+from workloads.content.subscription import (
+    ATTRIBUTES,
+    HIGHEST,
+    VALUES,
+    ContentError,
+    Point,
+    Range,
+    Subscription,
+    make_point,
+    subscribe,
+)
+
+# How many points are drawn for each event. More would bring each event closer to the share, and
+# take it farther from the law of its region: uniform events are to be independent.
+_CANDIDATES = {"uniform": 2, "zipf": 4}
+
+
+class Publication(NamedTuple):
+    """An event, and the peer that publishes it, counted from 0."""
+
+    publisher: int
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The subscriptions of each peer, and the events in the order of publication."""
+
+    subscriptions: tuple[tuple[Subscription, ...], ...]
+    events: tuple[Publication, ...]
+
+    def index(self) -> MatchIndex[int]:
+        """All subscriptions, each owned by its peer."""
+        index: MatchIndex[int] = MatchIndex()
+        for peer, held in enumerate(self.subscriptions):
+            for subscription in held:
+                index.add(peer, subscription)
+        return index
+
+    def receivers(self) -> Iterator[tuple[int, ...]]:
+        """For each event the peers with a subscription that matches, the publisher among them."""
+        index = self.index()
+        return (tuple(index.owners(event.point)) for event in self.events)
+
+
+def make_workload(
+    kind: str,
+    seed: int | str,
+    peers: int,
+    subscriptions_per_peer: int = 1,
+    events: int = 2_000,
+    match: float = 0.05,
+    attributes: int = ATTRIBUTES,
+) -> Workload:
+    """A workload in which each event matches the share `match` of all subscriptions on average."""
+    _check(peers, subscriptions_per_peer, events, match, attributes)
+    regions = make_regions(kind, attributes, Random(f"{seed}/hotspots"))
+    draw = _draw_subscriptions(regions, fit_ranges(regions, match), Random(f"{seed}/subscriptions"))
+    held = tuple(tuple(next(draw) for _ in range(subscriptions_per_peer)) for _ in range(peers))
+    chance = Random(f"{seed}/events")
+    points = _draw_points(regions, held, match, _CANDIDATES[kind], chance)
+    made = tuple(Publication(chance.randrange(peers), next(points)) for _ in range(events))
+    return Workload(held, made)
+
+
+def _draw_subscriptions(regions: list[Region], fit: Fit, chance: Random) -> Iterator[Subscription]:
+    shares = [region.share for region in regions]
+    while True:
+        (own,) = chance.choices(range(len(regions)), shares)
+        region = regions[own]
+        mentioned = chance.sample(range(len(region.values)), fit.restricted)
+        yield subscribe({a: _draw_range(region, a, fit.radii[own], chance) for a in mentioned})
+
+
+def _draw_range(region: Region, attribute: int, radius: float, chance: Random) -> Range:
+    whole = int(radius)
+    whole += chance.random() < radius - whole
+    places, weights = region.middles(attribute, whole)
+    (middle,) = chance.choices(places, weights)
+    return max(0, middle - whole), min(HIGHEST, middle + whole)
+
+
+def _draw_points(
+    regions: list[Region],
+    held: tuple[tuple[Subscription, ...], ...],
+    match: float,
+    candidates: int,
+    chance: Random,
+) -> Iterator[Point]:
+    index: MatchIndex[int] = MatchIndex()
+    for serial, subscription in enumerate(chain.from_iterable(held)):
+        index.add(serial, subscription)  # a peer may have drawn the same twice
+    shares = [region.share for region in regions]
+    owed = 0.0  # matches, until the average is right
+    while True:
+        owed += match * len(index)
+        (region,) = chance.choices(regions, shares)
+        columns = [chance.choices(range(VALUES), w, k=candidates) for w in region.values]
+        points = [make_point(values) for values in zip(*columns, strict=True)]
+        counts = [index.count(point) for point in points]
+        best = min(range(candidates), key=lambda at: abs(counts[at] - owed))
+        owed -= counts[best]
+        yield points[best]
+
+
+def _check(peers: int, per_peer: int, events: int, match: float, attributes: int) -> None:
+    wrong = [
+        f"{name}: expected {expected}, found {found}"
+        for name, is_right, expected, found in (
+            ("peers", peers >= 1, "at least 1", peers),
+            ("subscriptions_per_peer", per_peer >= 0, "at least 0", per_peer),
+            ("events", events >= 0, "at least 0", events),
+            ("match", 0 < match <= 1, "more than 0 and at most 1", match),
+            ("attributes", 1 <= attributes <= ATTRIBUTES, f"1 to {ATTRIBUTES}", attributes),
+        )
+        if not is_right
+    ]
+    if wrong:
+        raise ContentError(f"workload: {wrong[0]}")

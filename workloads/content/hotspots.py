@@ -1,0 +1,194 @@
+"""Regions of interest, and how wide ranges must be in them for a wanted share of matches.
+
+A region has a share of all subscriptions and of all events, and says how likely each value of each
+attribute is. `uniform` is one region in which all values are alike; `zipf` is five around hotspots,
+points at random. Zipf's law says how popular those are, by rank, and how likely a value is, by its
+distance d from the centre: in proportion to 1 / (d + 1) ** skew.
+
+A range has a middle and a radius, and is cut off where the domain ends. In the uniform
+region middles may lie outside of the domain too; so values at its edge are in as many ranges
+as those in between, and no event is more likely to match than another.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb, log
+from random import Random
+from typing import Literal, NamedTuple, get_args
+
+from workloads.content.subscription import HIGHEST, VALUES, ContentError
+
+WorkloadKind = Literal["uniform", "zipf"]
+KINDS: tuple[str, ...] = get_args(WorkloadKind)
+Weights = tuple[float, ...]
+
+HOTSPOTS = 5
+_POPULARITY_SKEW = 1
+# With 1, as for popularity, subscriptions would have less in common than uniform ones: five regions
+# that wide fill the space.
+_DISTANCE_SKEW = 2
+WIDEST = VALUES  # a radius that takes in the whole domain, wherever the middle is
+_USUAL_COVERAGE = 1 / 3  # of the domain by a range, if attributes can be left out for it
+_NARROW = 0.001  # a radius that is as good as 0
+_BROAD = 4  # one that a region does not exceed by itself: the few of it would swamp all others
+_ROUNDS, _HALVINGS = 8, 16  # within a hundredth of what was asked
+
+
+class Fit(NamedTuple):
+    """How many attributes a subscription mentions, and the radius of its ranges in each region.
+
+    A radius of 2.25 stands for 2, and for 3 in one case of four.
+    """
+
+    restricted: int
+    radii: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Its share of subscriptions and events, and the weights of the values of each attribute."""
+
+    share: float
+    values: tuple[Weights, ...]
+    is_unbounded: bool  # middles of ranges may lie outside of the domain
+
+    def middles(self, attribute: int, radius: int) -> tuple[range, Weights]:
+        """Where ranges of a radius may have their middle, and with which weights."""
+        if not self.is_unbounded or radius >= WIDEST:
+            return range(VALUES), self.values[attribute]
+        places = range(-radius, VALUES + radius)
+        return places, (1.0,) * len(places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What decides which share of all subscriptions an event matches, but for the radii.
+
+    `chances` has, for the region of an event, that of a subscription, an attribute and a radius,
+    the chance that the value is in the range.
+    """
+
+    regions: list[Region]
+    chances: list[list[list[Weights]]]
+    restricted: int
+
+    def share(self, own: int, radii: list[float]) -> float:
+        """The share of all subscriptions that an event of one region matches."""
+        parts = zip(self.regions, self.chances[own], radii, strict=True)
+        return sum(
+            region.share * _all_of_some([_between(c, radius) for c in chances], self.restricted)
+            for region, chances, radius in parts
+        )
+
+    def average(self, radii: list[float]) -> float:
+        """The share that any event matches."""
+        return sum(r.share * self.share(own, radii) for own, r in enumerate(self.regions))
+
+
+def make_regions(kind: str, attributes: int, chance: Random) -> list[Region]:
+    """The regions of a kind of workload."""
+    if kind not in KINDS:
+        raise ContentError(f"workload: expected one of {', '.join(KINDS)}, found {kind!r}")
+    if kind == "uniform":
+        return [Region(1.0, ((1.0,) * VALUES,) * attributes, is_unbounded=True)]
+    popularity = [1 / rank**_POPULARITY_SKEW for rank in range(1, HOTSPOTS + 1)]
+    return [
+        Region(part / sum(popularity), _around_a_point(attributes, chance), is_unbounded=False)
+        for part in popularity
+    ]
+
+
+def fit_ranges(regions: list[Region], match: float) -> Fit:
+    """Ranges with which an event matches this share of all subscriptions on average.
+
+    So do the events of each region by themselves, if that can be. If not, because a large share is
+    asked and few subscribe in some region, ranges of all regions become wider together.
+    """
+    attributes = len(regions[0].values)
+    chances = [[_chances(events, ranges) for ranges in regions] for events in regions]
+    usual = round(log(match) / log(_USUAL_COVERAGE))
+    for restricted in range(min(max(usual, 1), attributes), attributes + 1):
+        scene = _Scene(regions, chances, restricted)
+        radii = _solve(scene, match)
+        if min(radii) > _NARROW:
+            break  # else mention more attributes, if there are more: a region has no way to go
+    lowest = scene.average([0.0] * len(regions))
+    if lowest > match:
+        raise ContentError(
+            f"workload: match: expected at least {lowest:.4g}, which is what the narrowest ranges "
+            f"over {attributes} attributes give, found {match}"
+        )
+    return Fit(restricted, _balance(scene, radii, match))
+
+
+def _around_a_point(attributes: int, chance: Random) -> tuple[Weights, ...]:
+    centre = [chance.randrange(VALUES) for _ in range(attributes)]
+    return tuple(
+        tuple(1 / (abs(value - middle) + 1) ** _DISTANCE_SKEW for value in range(VALUES))
+        for middle in centre
+    )
+
+
+def _solve(scene: _Scene, match: float) -> list[float]:
+    """The radii with which the events of every region match this share, or come close."""
+    radii = [0.0] * len(scene.regions)
+    for _ in range(_ROUNDS if len(radii) > 1 else 1):  # each region depends on all others
+        for own in range(len(radii)):
+
+            def share_with(radius: float, own: int = own) -> float:
+                return scene.share(own, [*radii[:own], radius, *radii[own + 1 :]])
+
+            radii[own] = _where_it_reaches(match, share_with, 0, _BROAD)
+    return radii
+
+
+def _balance(scene: _Scene, radii: list[float], match: float) -> list[float]:
+    """The radii, all wider or narrower by as much as it takes for the average to be right."""
+
+    def moved(by: float) -> list[float]:
+        return [min(max(radius + by, 0.0), float(WIDEST)) for radius in radii]
+
+    by = _where_it_reaches(match, lambda by: scene.average(moved(by)), -WIDEST, WIDEST)
+    return moved(by)
+
+
+def _where_it_reaches(
+    goal: float, growing: Callable[[float], float], low: float, high: float
+) -> float:
+    """Where a growing function has a value, or the end that is closest to it."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if growing(middle) > goal else (middle, high)
+    return (low + high) / 2
+
+
+def _all_of_some(chances: list[float], restricted: int) -> float:
+    """The chance of all of some events, if that many of them are picked at random.
+
+    It is the elementary symmetric polynomial, divided by the number of its terms.
+    """
+    sums = [1.0] + [0.0] * restricted
+    for chance in chances:
+        for size in range(restricted, 0, -1):
+            sums[size] += sums[size - 1] * chance
+    return sums[restricted] / comb(len(chances), restricted)
+
+
+def _between(chances: Weights, radius: float) -> float:
+    whole = min(int(radius), WIDEST - 1)
+    return chances[whole] + (radius - whole) * (chances[whole + 1] - chances[whole])
+
+
+def _chances(events: Region, ranges: Region) -> list[Weights]:
+    """For each attribute and radius, the chance that a value of an event is in a range."""
+    return [
+        tuple(_chance(events.values[a], *ranges.middles(a, r), r) for r in range(WIDEST + 1))
+        for a in range(len(events.values))
+    ]
+
+
+def _chance(values: Weights, places: range, weights: Weights, radius: int) -> float:
+    hits = 0.0
+    for middle, weight in zip(places, weights, strict=True):
+        hits += weight * sum(values[max(0, middle - radius) : min(HIGHEST, middle + radius) + 1])
+    return hits / (sum(values) * sum(weights))
