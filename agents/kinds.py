@@ -1,15 +1,18 @@
 """The protocols that an experiment can name, and agents made from what it says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+import msgspec
+
 from agents.agent import Agent
 from agents.protocol import Protocol, Surroundings
+from agents.pubsub.application import Application
 from agents.stack import Stack
 
-# The layers of an agent from the lowest up, as sections of an experiment file, and their rivals.
+# The layers of an agent from the lowest up, as sections of an experiment file, and their kinds.
 # An agent's process loads only what it runs: some have a thousand such processes.
 LAYERS: dict[str, dict[str, str]] = {
     "overlay": {
@@ -24,10 +27,8 @@ LAYERS: dict[str, dict[str, str]] = {
         "mst": "agents.routing.cores.routing.SpanningTreeRouting",
         "opt": "agents.routing.shortest_paths.routing.ShortestPathRouting",
     },
-    "workload": {
-        "content-uniform": "agents.pubsub.content.forwarder.ContentUniform",
-        "content-zipf": "agents.pubsub.content.forwarder.ContentZipf",
-        "content-given": "agents.pubsub.content.given.ContentGiven",
+    "pubsub": {
+        "content": "agents.pubsub.content.forwarder.Content",
     },
 }
 
@@ -40,20 +41,24 @@ def find_protocol(section: str, kind: str) -> type[Protocol]:
 
 
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:
-    """A new agent with the protocols and settings of an experiment's sections."""
-    protocols = [
-        find_protocol(section, layers[section]["kind"])(
-            replace(given, settings=_settings(layers[section]))
-        )
-        for section in LAYERS
-        if section in layers
-    ]
-    return Agent(given.me, run_id, _on_top_of_each_other(protocols))
+    """A new agent with the protocols and settings of an experiment's sections.
+
+    Publish/subscribe has the application on top, and random numbers of its own: overlay and routing
+    draw the same ones whatever is above them.
+    """
+    protocols: list[Protocol] = []
+    for section in LAYERS:
+        if section in layers:
+            protocol = find_protocol(section, layers[section]["kind"])
+            random = given.pubsub_random if section == "pubsub" else given.random
+            settings = _settings(protocol, layers[section])
+            protocols.append(protocol(replace(given, settings=settings, random=random)))
+    if "pubsub" in layers:
+        protocols.append(Application(given, has_trees="routing" in layers))
+    return Agent(given.me, run_id, protocols[0] if len(protocols) == 1 else Stack(protocols))
 
 
-def _settings(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in section.items() if key != "kind"}
-
-
-def _on_top_of_each_other(protocols: Sequence[Protocol]) -> Protocol:
-    return protocols[0] if len(protocols) == 1 else Stack(protocols)
+def _settings(protocol: type[Protocol], section: Mapping[str, Any]) -> Any:
+    plain = {key: value for key, value in section.items() if key != "kind"}
+    typed = getattr(protocol, "Settings", None)
+    return plain if typed is None else msgspec.convert(plain, typed)

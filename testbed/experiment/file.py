@@ -16,6 +16,7 @@ from typing import Any
 
 from agents.kinds import LAYERS, find_protocol
 from testbed.errors import ExperimentError
+from testbed.experiment.events import read_events
 
 NAME_PATTERN = re.compile(r"\w[\w.-]*")
 BACKENDS = ("emulation", "simulation")
@@ -76,14 +77,15 @@ class Experiment:
     topology: TopologySettings = field(default_factory=TopologySettings)
     overlay: Mapping[str, Any] = field(default_factory=lambda: {"kind": "hello"})
     routing: Mapping[str, Any] = field(default_factory=dict)
+    pubsub: Mapping[str, Any] = field(default_factory=dict)
     workload: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     folder: str = "."
 
     @property
     def layers(self) -> dict[str, Mapping[str, Any]]:
-        """The sections that say what agents do, the lowest layer first, without those left out."""
-        named = {"overlay": self.overlay, "routing": self.routing, "workload": self.workload}
+        """The sections of agents' protocols, the lowest layer first, without those left out."""
+        named = {"overlay": self.overlay, "routing": self.routing, "pubsub": self.pubsub}
         return {section: settings for section, settings in named.items() if settings}
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,8 +155,10 @@ def _read_experiment(document: dict[str, Any]) -> Experiment:
     topology = _read_fields(TopologySettings, "topology.", document.pop("topology", {}))
     document["overlay"] = document.get("overlay") or {"kind": "hello"}
     layers: dict[str, Any] = {
-        section: _read_layer(section, document.pop(section, {})) for section in LAYERS
+        section: _read_layer(section, document.pop(section, {}))
+        for section in ("overlay", "routing")
     }
+    layers |= read_events(document.pop("workload", {}), document.pop("pubsub", {}))
     experiment: Experiment = _read_fields(Experiment, "", document)
     experiment = replace(experiment, topology=topology, faults=faults, **layers)
     _check_values(experiment)

@@ -141,7 +141,7 @@ def test_an_agent_that_a_fault_starts_before_its_time_starts_once() -> None:
     )
     underlay, rows = make_underlay(experiment), list[Any]()
     simulator = Simulator(underlay, record=lambda *row: rows.append(row))
-    populate(simulator, experiment, assign_agents(experiment, underlay))
+    populate(simulator, experiment, assign_agents(experiment, underlay, None))
     simulator.run(10_000_000)
     # An agent looks at the way to its contact once in a life.
     (looked_us,) = [row[0] for row in rows if row[1:3] == ("h4", "route_inferred")]
