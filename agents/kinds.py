@@ -5,9 +5,10 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from agents.agent import Agent
+from agents.agent import OWN_MESSAGES, Agent
 from agents.protocol import Protocol, Surroundings
 from agents.stack import Stack
+from agents.wire.codec import MessageKind, describe_message
 
 # The layers of an agent from the lowest up, as sections of an experiment file, and their rivals.
 # An agent's process loads only what it runs: some have a thousand such processes.
@@ -30,6 +31,7 @@ LAYERS: dict[str, dict[str, str]] = {
         "content-given": "agents.pubsub.content.given.ContentGiven",
     },
 }
+_LAYER_NAMES = {"workload": "pubsub"}  # of sections that are called otherwise
 
 
 def find_protocol(section: str, kind: str) -> type[Protocol]:
@@ -37,6 +39,16 @@ def find_protocol(section: str, kind: str) -> type[Protocol]:
     module, _, name = LAYERS[section][kind].rpartition(".")
     protocol: type[Protocol] = getattr(import_module(module), name)
     return protocol
+
+
+def messages_of(layers: Mapping[str, Mapping[str, Any]]) -> list[MessageKind]:
+    """The messages of agents with the protocols of an experiment's sections, by their numbers."""
+    found = [describe_message(cls, "agent") for cls in OWN_MESSAGES]
+    for section, settings in layers.items():
+        layer = _LAYER_NAMES.get(section, section)
+        messages = find_protocol(section, settings["kind"]).messages
+        found += [describe_message(cls, layer) for cls in messages]
+    return sorted(found, key=lambda kind: kind.number)
 
 
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:
