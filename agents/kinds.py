@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from agents.agent import Agent
+from agents.agent import OWN_MESSAGES, Agent
 from agents.protocol import Protocol, Surroundings
 from agents.pubsub.application import Application
 from agents.stack import Stack
+from agents.wire.codec import MessageKind, describe_message
 
 # The layers of an agent from the lowest up, as sections of an experiment file, and their kinds.
 # An agent's process loads only what it runs: some have a thousand such processes.
@@ -38,6 +39,15 @@ def find_protocol(section: str, kind: str) -> type[Protocol]:
     module, _, name = LAYERS[section][kind].rpartition(".")
     protocol: type[Protocol] = getattr(import_module(module), name)
     return protocol
+
+
+def messages_of(layers: Mapping[str, Mapping[str, Any]]) -> list[MessageKind]:
+    """The messages of agents with the protocols of an experiment's sections, by their numbers."""
+    found = [describe_message(cls, "agent") for cls in OWN_MESSAGES]
+    for section, settings in layers.items():
+        messages = find_protocol(section, settings["kind"]).messages
+        found += [describe_message(cls, section) for cls in messages]
+    return sorted(found, key=lambda kind: kind.number)
 
 
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:

@@ -21,7 +21,7 @@ from agents.protocol import Effects, PeerId, Protocol, Record, Send, SetTimer, S
 from agents.wire.codec import F64, U32, Peer, message
 
 
-@message(20)
+@message(20, role="control")
 class Push(Struct, frozen=True):
     """What its sender holds; an answer is expected."""
 
@@ -30,7 +30,7 @@ class Push(Struct, frozen=True):
     value: F64
 
 
-@message(21)
+@message(21, role="control")
 class Pull(Struct, frozen=True):
     """The answer: by how much the peer that pushed has to change what it holds."""
 

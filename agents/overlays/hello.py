@@ -24,14 +24,14 @@ from agents.protocol import (
 from agents.wire.codec import U32, message
 
 
-@message(10)
+@message(10, role="upkeep")
 class Hello(Struct, frozen=True):
     """A greeting, with a number that its receiver returns."""
 
     number: U32
 
 
-@message(11)
+@message(11, role="upkeep")
 class Welcome(Struct, frozen=True):
     """The answer to a greeting."""
 

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from agents.kinds import messages_of
 from agents.records import RecordRow, read_records
 from agents.wire.codec import kind_names
 from testbed.errors import UsageError
@@ -139,6 +141,7 @@ class RunDirectory:
                 "format": FORMAT,
                 "experiment": experiment.to_dict(),
                 "message_kinds": kind_names(),
+                "messages": msgspec.to_builtins(messages_of(experiment.layers)),
                 "played_faults": [asdict(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
                 "versions": versions(),

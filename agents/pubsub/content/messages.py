@@ -28,7 +28,7 @@ def point_of(number: int) -> Point:
     return Point(number)
 
 
-@message(120)
+@message(120, role="control")
 class SubscriptionUpdate(Struct, frozen=True):
     """What changes in the subscriptions that the sender announces over a link of a version.
 
@@ -53,7 +53,7 @@ class SubscriptionUpdate(Struct, frozen=True):
             raise ContentError("update: expected a time for each subscription, or none at all")
 
 
-@message(121)
+@message(121, role="control")
 class StateWanted(Struct, frozen=True):
     """Please begin a new epoch: the sender misses something of this one, or knows none (0)."""
 
@@ -61,7 +61,7 @@ class StateWanted(Struct, frozen=True):
     epoch: U64
 
 
-@message(122)
+@message(122, role="event")
 class Event(Struct, frozen=True):
     """An event on its way over the tree of a version; `point` is the number of its point."""
 
@@ -77,7 +77,7 @@ class Event(Struct, frozen=True):
         point_of(self.point)
 
 
-@message(123)
+@message(123, role="control")
 class Offer(Struct, frozen=True):
     """The sender has these events (`is_here`) or was offered them, and the receiver may want them.
 
@@ -98,7 +98,7 @@ class Offer(Struct, frozen=True):
             point_of(number)
 
 
-@message(124)
+@message(124, role="control")
 class Wanted(Struct, frozen=True):
     """The sender has not got these events that were offered, and somebody wants them."""
 
