@@ -11,14 +11,16 @@ from agents.kinds import find_protocol
 from testbed.casting import Casting
 from testbed.churn import churn_plan
 from testbed.errors import ExperimentError
-from testbed.experiment import Experiment, Fault
+from testbed.experiment import Experiment, Fault, TopologySettings
 from topologies.domain_sizes import choose_domain_sizes
+from topologies.hierarchy import Hierarchy, choose_systems
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.importers import load_topology
 from topologies.routes import Routes
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.waxman import generate_waxman
+from topologies.waxman_hierarchical import generate_waxman_hierarchical
 
 
 def make_underlay(experiment: Experiment) -> Underlay:
@@ -26,10 +28,8 @@ def make_underlay(experiment: Experiment) -> Underlay:
     wanted, seed = experiment.topology, experiment.seed
     if wanted.kind == "file":
         underlay = load_topology(Path(experiment.folder, wanted.file))
-    elif wanted.kind == "waxman":
-        underlay = generate_waxman(wanted.routers, seed=seed)
     else:
-        underlay = generate_transit_stub(choose_domain_sizes(wanted.routers), seed=seed)
+        underlay = _generate(wanted, seed)
     if wanted.asymmetry:
         underlay = make_asymmetric(underlay, wanted.asymmetry, seed)
     if not underlay.hosts:
@@ -37,6 +37,20 @@ def make_underlay(experiment: Experiment) -> Underlay:
     if wanted.anonymous_routers:
         underlay = make_anonymous(underlay, wanted.anonymous_routers, seed)
     return underlay
+
+
+def _generate(wanted: TopologySettings, seed: int) -> Underlay:
+    if wanted.kind == "waxman":
+        return generate_waxman(wanted.routers, seed=seed)
+    if wanted.kind == "transit-stub":
+        return generate_transit_stub(choose_domain_sizes(wanted.routers), seed=seed)
+    hierarchy = Hierarchy(
+        wanted.routers,
+        choose_systems(wanted.routers),
+        edge_connection=wanted.edge_connection,
+        border_degree=wanted.border_degree,
+    )
+    return generate_waxman_hierarchical(hierarchy, seed=seed)
 
 
 def cast(experiment: Experiment, underlay: Underlay) -> list[Casting]:

@@ -1,6 +1,7 @@
-"""Delays in our generated networks against files that BRITE and GT-ITM wrote.
+"""Delays in our generated networks, and degrees and hops in some, against original files.
 
-Distances between distributions are those of Kolmogorov and Smirnov: the largest difference of the
+The original files are those of BRITE and GT-ITM. Distances between distributions are those of
+Kolmogorov and Smirnov: the largest difference of the
 two cumulative shares, from 0 to 1. Pairs of routers in one network are not independent, so the
 unit of a test is the network: one original against several seeds of ours.
 """
@@ -13,15 +14,17 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
+from topologies.hierarchy import Hierarchy
 from topologies.importers import import_topology
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.waxman import generate_waxman
+from topologies.waxman_hierarchical import generate_waxman_hierarchical
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "topologies"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no files of the original generators")
 
-WAXMAN_SEEDS, TRANSIT_STUB_SEEDS = range(5), range(20)
+WAXMAN_SEEDS, HIERARCHY_SEEDS, TRANSIT_STUB_SEEDS = range(5), range(20), range(20)
 LARGEST_DISTANCE = 0.1
 # Delays from every twelfth router are enough for a distribution.
 STEP = 12
@@ -31,12 +34,30 @@ def link_delays(underlay: Underlay) -> np.ndarray:
     return np.array([link.ab.delay_us for link in underlay.links], dtype=float)
 
 
-def delays(underlay: Underlay) -> np.ndarray:
-    """Delays of shortest routes, a row for every twelfth router."""
-    index, count = underlay.router_index, len(underlay.routers)
-    ends = np.array([(index[link.a], index[link.b]) for link in underlay.links])
-    graph = coo_array((link_delays(underlay), ends.T), shape=(count, count)).tocsr()
+def link_ends(underlay: Underlay) -> np.ndarray:
+    index = underlay.router_index
+    return np.array([(index[link.a], index[link.b]) for link in underlay.links])
+
+
+def degrees(underlay: Underlay) -> np.ndarray:
+    return np.bincount(link_ends(underlay).ravel())
+
+
+def routes(underlay: Underlay, weights: np.ndarray) -> np.ndarray:
+    """Weights of shortest routes, a row for every twelfth router."""
+    count = len(underlay.routers)
+    graph = coo_array((weights, link_ends(underlay).T), shape=(count, count)).tocsr()
     return dijkstra(graph, directed=False, indices=range(0, count, STEP))
+
+
+def delays(underlay: Underlay) -> np.ndarray:
+    return routes(underlay, link_delays(underlay))
+
+
+def hops(underlay: Underlay) -> np.ndarray:
+    """The fewest links between different routers."""
+    found = routes(underlay, np.ones(len(underlay.links)))
+    return found[found > 0]
 
 
 def end_to_end(underlay: Underlay) -> np.ndarray:
@@ -112,3 +133,40 @@ def test_transit_stub_delays_are_those_of_gt_itm() -> None:
     assert distance(np.mean(ours, axis=0), real) < np.quantile(among_ours, 0.95)
     near = [seed for seed, one in enumerate(ours) if distance(one, real) < LARGEST_DISTANCE]
     assert len(near) >= 0.1 * len(ours)
+
+
+@cache
+def hierarchies() -> list[Underlay]:
+    """Networks with the parameters of BRITE's file."""
+    sizes = Hierarchy(1500, 30)
+    return [generate_waxman_hierarchical(sizes, seed=seed) for seed in HIERARCHY_SEEDS]
+
+
+@cache
+def brite_hierarchy() -> Underlay:
+    return import_topology(DATA / "brite-topdown.brite")
+
+
+def test_delays_in_hierarchies_are_those_of_brite() -> None:
+    real = brite_hierarchy()
+    for measure, step in ((end_to_end, 50), (link_delays, 10)):
+        expected = shares(measure(real), step)
+        ours = [shares(measure(network), step) for network in hierarchies()]
+        assert distance(np.mean(ours, axis=0), expected) < LARGEST_DISTANCE
+        near = [seed for seed, one in enumerate(ours) if distance(one, expected) < LARGEST_DISTANCE]
+        assert len(near) >= 0.5 * len(ours)
+
+
+def test_degrees_in_hierarchies_are_those_of_brite() -> None:
+    real = shares(degrees(brite_hierarchy()), 1)
+    ours = [shares(degrees(network), 1) for network in hierarchies()]
+    assert all(distance(one, real) < 0.05 for one in ours)
+
+
+def test_hops_in_hierarchies_are_those_of_brite() -> None:
+    real = shares(hops(brite_hierarchy()), 1)
+    ours = [shares(hops(network), 1) for network in hierarchies()]
+    assert distance(np.mean(ours, axis=0), real) < LARGEST_DISTANCE
+    assert np.mean([hops(network).max() for network in hierarchies()]) == pytest.approx(
+        hops(brite_hierarchy()).max(), abs=3
+    )
