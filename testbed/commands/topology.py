@@ -295,6 +295,8 @@ def _print_statistics(underlay: Underlay, statistics: UnderlayStatistics) -> Non
         print(" " * 12 + "".join(f"{title:>10}" for title in _DISTRIBUTION_TITLES))
         print(_distribution_row("hops", statistics.hops, 1))
         print(_distribution_row("delay, ms", statistics.delay_us, 1000))
+    if statistics.destinations < statistics.routers:
+        print(f"note         hops and delays are those to {statistics.destinations:,} routers")
     for note in underlay.source.get("notes", ()):
         print(f"note         {note}")
 
