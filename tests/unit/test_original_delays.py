@@ -24,7 +24,7 @@ from topologies.waxman_hierarchical import generate_waxman_hierarchical
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "topologies"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no files of the original generators")
 
-WAXMAN_SEEDS, HIERARCHY_SEEDS, TRANSIT_STUB_SEEDS = range(5), range(20), range(20)
+WAXMAN_SEEDS, HIERARCHY_SEEDS, TRANSIT_STUB_SEEDS = range(5), range(20), range(40)
 LARGEST_DISTANCE = 0.1
 # Delays from every twelfth router are enough for a distribution.
 STEP = 12
