@@ -17,10 +17,11 @@ from typing import Any
 from agents.kinds import LAYERS, find_protocol
 from testbed.errors import ExperimentError
 from testbed.experiment.events import read_events
+from topologies.hierarchy import EDGE_CONNECTIONS, PAPER_HIERARCHY
 
 NAME_PATTERN = re.compile(r"\w[\w.-]*")
 BACKENDS = ("emulation", "simulation")
-TOPOLOGIES = ("waxman", "transit-stub", "file")
+TOPOLOGIES = ("waxman", "waxman-hierarchical", "transit-stub", "file")
 CAPTURES = ("all", "headers", "none")
 LINKS = ("best", "netem", "delay-line")
 FAULT_ACTIONS = (
@@ -47,6 +48,8 @@ class TopologySettings:
     anonymous_routers: float = 0.0
     asymmetry: float = 0.0
     file: str = ""
+    edge_connection: str = PAPER_HIERARCHY.edge_connection  # of waxman-hierarchical, as is the next
+    border_degree: int = PAPER_HIERARCHY.border_degree
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +271,7 @@ def _check_values(experiment: Experiment) -> None:
     _check_choice("capture", experiment.capture, CAPTURES)
     _check_choice("links", experiment.links, LINKS)
     _check_choice("topology.kind", topology.kind, TOPOLOGIES)
+    _check_choice("topology.edge_connection", topology.edge_connection, EDGE_CONNECTIONS)
     ranges: tuple[tuple[str, float, str, Callable[[float], bool]], ...] = (
         ("seed", experiment.seed, "0 or more", lambda v: v >= 0),
         ("duration_s", experiment.duration_s, "above 0", lambda v: 0 < v < math.inf),
@@ -278,6 +282,7 @@ def _check_values(experiment: Experiment) -> None:
         ("capture_max_mb", experiment.capture_max_mb, "0 or more", lambda v: v >= 0),
         ("topology.hosts", topology.hosts, "2 or more", lambda v: v >= 2),
         ("topology.anonymous_routers", topology.anonymous_routers, "0 to 1", lambda v: 0 <= v <= 1),
+        ("topology.border_degree", topology.border_degree, "1 or more", lambda v: v >= 1),
         ("topology.asymmetry", topology.asymmetry, "0 or more, below 1", lambda v: 0 <= v < 1),
     )
     for key, value, expected, is_good in ranges:

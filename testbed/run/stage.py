@@ -10,14 +10,16 @@ import numpy as np
 from agents.agent_spec import AgentSpec
 from agents.kinds import find_protocol
 from testbed.errors import ExperimentError
-from testbed.experiment.file import Experiment
+from testbed.experiment.file import Experiment, TopologySettings
 from topologies.domain_sizes import choose_domain_sizes
+from topologies.hierarchy import Hierarchy, choose_systems
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.importers import load_topology
 from topologies.routes import Routes
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.waxman import generate_waxman
+from topologies.waxman_hierarchical import generate_waxman_hierarchical
 from workloads.share import Share
 from workloads.workload import Workload
 
@@ -27,10 +29,8 @@ def make_underlay(experiment: Experiment) -> Underlay:
     wanted, seed = experiment.topology, experiment.seed
     if wanted.kind == "file":
         underlay = load_topology(Path(experiment.folder, wanted.file))
-    elif wanted.kind == "waxman":
-        underlay = generate_waxman(wanted.routers, seed=seed)
     else:
-        underlay = generate_transit_stub(choose_domain_sizes(wanted.routers), seed=seed)
+        underlay = _generate(wanted, seed)
     if wanted.asymmetry:
         underlay = make_asymmetric(underlay, wanted.asymmetry, seed)
     if not underlay.hosts:
@@ -38,6 +38,20 @@ def make_underlay(experiment: Experiment) -> Underlay:
     if wanted.anonymous_routers:
         underlay = make_anonymous(underlay, wanted.anonymous_routers, seed)
     return underlay
+
+
+def _generate(wanted: TopologySettings, seed: int) -> Underlay:
+    if wanted.kind == "waxman":
+        return generate_waxman(wanted.routers, seed=seed)
+    if wanted.kind == "transit-stub":
+        return generate_transit_stub(choose_domain_sizes(wanted.routers), seed=seed)
+    hierarchy = Hierarchy(
+        wanted.routers,
+        choose_systems(wanted.routers),
+        edge_connection=wanted.edge_connection,
+        border_degree=wanted.border_degree,
+    )
+    return generate_waxman_hierarchical(hierarchy, seed=seed)
 
 
 def assign_agents(

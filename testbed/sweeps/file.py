@@ -52,7 +52,7 @@ class SweptExperiment:
     @property
     def digest(self) -> str:
         """What the run depends on, as one number: equal digests mean equal runs, in any sweep."""
-        plain = _without_usual_pubsub(self.experiment.to_dict())
+        plain = _as_before(self.experiment.to_dict())
         del plain["name"]
         folder = Path(plain.pop("folder"))
         file = folder / self.experiment.topology.file
@@ -61,12 +61,17 @@ class SweptExperiment:
         return _digest(plain)
 
 
-def _without_usual_pubsub(plain: dict[str, Any]) -> dict[str, Any]:
-    """An experiment as it was before `[pubsub]` was a section, if it needs none.
+def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
+    """An experiment without what was added to experiment files, where it makes no use of it.
 
     So runs that were finished before are found again.
     """
-    pubsub, workload = plain["pubsub"], plain["workload"]
+    topology, pubsub, workload = plain["topology"], plain["pubsub"], plain["workload"]
+    if topology["kind"] != "waxman-hierarchical":
+        used = {k: v for k, v in topology.items() if k not in ("edge_connection", "border_degree")}
+        if topology["kind"] == "transit-stub":
+            used["generator"] = 2  # which makes other networks of a seed than the first one did
+        plain = {**plain, "topology": used}
     if pubsub and pubsub["kind"] != find_workload(workload["kind"]).pubsub:
         return plain
     settings = {key: value for key, value in pubsub.items() if key != "kind"}
