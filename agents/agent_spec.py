@@ -25,6 +25,6 @@ class AgentSpec:
         """What the agent is given in one of its lives, each with dice of its own."""
         dice = Random(f"{self.run_seed}/{self.host}/{life}")
         return Surroundings(
-            self.address, self.contacts, dice, {}, self.targets, self.number, self.peers,
+            self.address, self.contacts, dice, None, self.targets, self.number, self.peers,
             self.run_seed, self.hosts,
         )  # fmt: skip

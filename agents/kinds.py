@@ -54,17 +54,15 @@ def messages_of(layers: Mapping[str, Mapping[str, Any]]) -> list[MessageKind]:
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:
     """A new agent with the protocols and settings of an experiment's sections."""
     protocols = [
-        find_protocol(section, layers[section]["kind"])(
-            replace(given, settings=_settings(layers[section]))
-        )
-        for section in LAYERS
-        if section in layers
+        _make_protocol(section, layers[section], given) for section in LAYERS if section in layers
     ]
     return Agent(given.me, run_id, _on_top_of_each_other(protocols))
 
 
-def _settings(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in section.items() if key != "kind"}
+def _make_protocol(section: str, settings: Mapping[str, Any], given: Surroundings) -> Protocol:
+    protocol = find_protocol(section, settings["kind"])
+    values = {key: value for key, value in settings.items() if key != "kind"}
+    return protocol(replace(given, settings=protocol.Settings(**values)))
 
 
 def _on_top_of_each_other(protocols: Sequence[Protocol]) -> Protocol:

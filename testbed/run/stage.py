@@ -94,8 +94,9 @@ def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str
         protocol = find_protocol(section, settings["kind"])
         if protocol.names_hosts:
             told = hosts
+            values = {key: value for key, value in settings.items() if key != "kind"}
             try:
-                protocol.check_hosts(settings, hosts)
+                protocol.check_hosts(protocol.Settings(**values), hosts)
             except ValueError as error:
                 raise ExperimentError(f"{section}.{error}") from error
     return told

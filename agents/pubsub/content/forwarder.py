@@ -14,7 +14,7 @@ events lost with a peer come from those that had them before, and hardly any is 
 paper does without: in its simulation peers leave between events.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -48,7 +48,12 @@ from agents.pubsub.content.messages import (
     point_of,
 )
 from agents.pubsub.content.paced_events import PacedEvents
-from agents.pubsub.content.settings import DEFAULTS, Plan, check_settings, make_plan
+from agents.pubsub.content.settings import (
+    ContentSettings,
+    DrawnContentSettings,
+    Plan,
+    make_plan,
+)
 from agents.pubsub.content.subscription_tree import ContentTree
 from agents.pubsub.content.subscription_trees import ContentTrees
 from agents.routing.similarity import RecentEvents
@@ -65,31 +70,28 @@ class Content(Protocol):
 
     messages = MESSAGES
     distribution: ClassVar[str]
-    defaults: ClassVar = DEFAULTS
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise ValueError if a setting makes no sense."""
-        check_settings(settings)
+    Settings: ClassVar[type[ContentSettings]] = DrawnContentSettings
+    settings: ContentSettings
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self._number = given.number
         self._plan = self._make_plan(given)
-        is_merging = bool(self.settings["merging"])
-        self._trees = ContentTrees(self._us("start_s"), self._plan.boxes, is_merging)
+        is_merging = self.settings.merging
+        self._trees = ContentTrees(_us(self.settings.start_s), self._plan.boxes, is_merging)
         self._current = NO_TREE
-        window_us = self._us("replay_window_s")
+        window_us = _us(self.settings.replay_window_s)
         self._buffer = EventBuffer(window_us, _BUFFERED_EVENTS)
         self._seen = SeenEvents(_SEEN_EVENTS)
-        self._paced = PacedEvents(int(self.settings["pace_events"]))
-        slack_us = self._us("handover_slack_s")
+        self._paced = PacedEvents(self.settings.pace_events)
+        slack_us = _us(self.settings.handover_slack_s)
         self._offers = EventOffers(self._trees, self._buffer, self._paced, slack_us)
         self._set_timers: set[str] = set()
-        self._history = RecentEvents(int(self.settings["psi"]))
+        self._history = RecentEvents(self.settings.psi)
         self._noted = 0
 
     def _make_plan(self, given: Surroundings) -> Plan:
+        assert isinstance(self.settings, DrawnContentSettings)
         return make_plan(self.distribution, self.settings, given.run_seed, given.peers)
 
     def on_start(self, now_us: int) -> Effects:
@@ -163,7 +165,7 @@ class Content(Protocol):
     def _publish(self, now_us: int) -> Effects:
         number = self._unpublished.pop()
         point = self._plan.workload.events[number].point
-        payload = bytes(int(self.settings["payload_bytes"]))
+        payload = bytes(self.settings.payload_bytes)
         event = Event(number + 1, 0, self._current, now_us, point.number, payload)
         told = {"event_id": number + 1, "version": self._current, "point": point.number}
         effects: list[Effect] = [Record("event_published", told)]
@@ -179,11 +181,11 @@ class Content(Protocol):
         return [SetTimer("publish", max(0, self._due_us(self._unpublished[-1]) - now_us))]
 
     def _due_us(self, number: int) -> int:
-        return self._us("start_s") + int(number * 1e6 / self.settings["rate_per_s"])
+        return _us(self.settings.start_s) + int(number * 1e6 / self.settings.rate_per_s)
 
     def _ask_for_tree(self, event_id: int) -> Effects:
         """Ask for a new tree when it is time; the next few do, too, as one may be gone."""
-        every = self.settings["recalculate_every_events"]
+        every = self.settings.recalculate_every_events
         is_time = 0 < every <= event_id and event_id % every < _ASKERS
         return [Announce(Recalculate(self._current))] if is_time else ()
 
@@ -228,7 +230,7 @@ class Content(Protocol):
 
     def _tell_history(self) -> Effects:
         self._noted += 1
-        is_due = self._noted % self.settings["history_every_events"] == 0
+        is_due = self._noted % self.settings.history_every_events == 0
         return [Announce(self._history)] if is_due else ()
 
     def _forward(self, held: HeldEvent) -> Effects:
@@ -258,22 +260,22 @@ class Content(Protocol):
 
     def _owe(self, version: ContentTree, peers: Iterable[PeerId]) -> Effects:
         is_due = self._offers.owe(version, peers)
-        return self._wake("offer", "replay_delay_s") if is_due else ()
+        return self._wake("offer", self.settings.replay_delay_s) if is_due else ()
 
     def _put_off(self, events: Iterable[HeldEvent]) -> Effects:
         is_due = self._offers.put_off(events)
-        return self._wake("hand over", "handover_delay_s") if is_due else ()
+        return self._wake("hand over", self.settings.handover_delay_s) if is_due else ()
 
     def _pass_on(self, version: int, sender: PeerId, events: list[HeldEvent]) -> Effects:
         is_due = self._offers.pass_on(version, sender, events)
-        return self._wake("pass on", "pace_delay_s") if is_due else ()
+        return self._wake("pass on", self.settings.pace_delay_s) if is_due else ()
 
     def _send_next(self) -> Effects:
         """Send some of what was asked for, unless that was done a moment ago."""
         if "send next" in self._set_timers:
             return ()
         batch = self._paced.next_batch()
-        return [*batch, *self._wake("send next", "pace_delay_s")] if batch else ()
+        return [*batch, *self._wake("send next", self.settings.pace_delay_s)] if batch else ()
 
     def _take_offer(self, now_us: int, sender: PeerId, offer: Offer) -> Effects:
         """Ask for what is wanted here, and offer the rest to those beyond."""
@@ -315,21 +317,21 @@ class Content(Protocol):
         appeared = version.set_links(now_us, tree.links)
         return [
             *self._owe(version, appeared),
-            *self._wake("update", "update_delay_s"),
-            *self._wake("ask", "ask_after_s"),
+            *self._wake("update", self.settings.update_delay_s),
+            *self._wake("ask", self.settings.ask_after_s),
         ]
 
     def _subscribe(self, now_us: int, subscription: Subscription) -> Effects:
         if not self._trees.subscribe(now_us, subscription):
             return ()
         record = Record("subscribed", {"subscription": subscription.number})
-        return [record, *self._wake("update", "update_delay_s")]
+        return [record, *self._wake("update", self.settings.update_delay_s)]
 
     def _unsubscribe(self, subscription: Subscription) -> Effects:
         if not self._trees.unsubscribe(subscription):
             return ()
         record = Record("unsubscribed", {"subscription": subscription.number})
-        return [record, *self._wake("update", "update_delay_s")]
+        return [record, *self._wake("update", self.settings.update_delay_s)]
 
     def _take_update(self, now_us: int, sender: PeerId, update: SubscriptionUpdate) -> Effects:
         version = self._trees.make(update.version)
@@ -339,8 +341,15 @@ class Content(Protocol):
             self._buffer.forget_known(sender)  # which may have restarted
         if not version.has_link(sender):
             return ()
-        effects = [*self._owe(version, (sender,)), *self._wake("update", "update_delay_s")]
-        return [*effects, *self._wake("ask", "ask_after_s")] if not version.is_current else effects
+        effects = [
+            *self._owe(version, (sender,)),
+            *self._wake("update", self.settings.update_delay_s),
+        ]
+        return (
+            [*effects, *self._wake("ask", self.settings.ask_after_s)]
+            if not version.is_current
+            else effects
+        )
 
     def _restate(self, now_us: int, sender: PeerId, wanted: StateWanted) -> Effects:
         """Begin anew for a peer that misses something, unless that is on its way."""
@@ -348,10 +357,10 @@ class Content(Protocol):
         if version is None:
             return ()
         epoch = version.links[sender].outgoing.epoch
-        if 0 < wanted.epoch < epoch or now_us - epoch < self._us("ask_after_s"):
+        if 0 < wanted.epoch < epoch or now_us - epoch < _us(self.settings.ask_after_s):
             return ()
         version.begin_epoch(now_us, sender)
-        return self._wake("update", "update_delay_s")
+        return self._wake("update", self.settings.update_delay_s)
 
     def _begin_again(self, now_us: int, to: PeerId, lost: SubscriptionUpdate) -> Effects:
         version = self._trees.linked(lost.version, to)
@@ -359,25 +368,22 @@ class Content(Protocol):
             return ()
         if version.links[to].outgoing.epoch == lost.epoch:
             version.begin_epoch(now_us, to)
-        return self._wake("update", "update_delay_s")
+        return self._wake("update", self.settings.update_delay_s)
 
     def _ask(self, now_us: int) -> Effects:
         versions = self._trees.announced()
-        wait_us = self._us("ask_after_s")
+        wait_us = _us(self.settings.ask_after_s)
         asked = [question for v in versions for question in v.questions(now_us, wait_us)]
         if all(version.is_current for version in versions):
             return asked
-        return [*asked, *self._wake("ask", "ask_after_s")]
+        return [*asked, *self._wake("ask", self.settings.ask_after_s)]
 
-    def _us(self, key: str) -> int:
-        return int(self.settings[key] * 1e6)
-
-    def _wake(self, name: str, delay: str) -> Effects:
+    def _wake(self, name: str, delay_s: float) -> Effects:
         """Set a timer, unless it is set."""
         if name in self._set_timers:
             return ()
         self._set_timers.add(name)
-        return [SetTimer(name, self._us(delay))]
+        return [SetTimer(name, _us(delay_s))]
 
 
 class ContentUniform(Content):
@@ -390,3 +396,7 @@ class ContentZipf(Content):
     """Subscriptions and events around hotspots."""
 
     distribution: ClassVar[str] = "zipf"
+
+
+def _us(seconds: float) -> int:
+    return int(seconds * 1e6)

@@ -16,18 +16,18 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from random import Random
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from agents.protocol import Surroundings
 from agents.pubsub.content.forwarder import Content
-from agents.pubsub.content.settings import DEFAULTS, Plan, check_settings, plan_of
+from agents.pubsub.content.settings import ContentSettings, Plan, plan_of
 from workloads.content.generator import Publication, Workload
 from workloads.content.subscription import HIGHEST, Range, Subscription, make_point, subscribe
 
 Held = Mapping[str, tuple[Subscription, ...]]  # by host
 
-_TEXTS: Mapping[str, str] = {"subscriptions": "", "publishers": ""}
-_NUMBERS = {k: v for k, v in DEFAULTS.items() if k != "match" and k not in _TEXTS}
 _EXAMPLE = "'h2: 3<=a0<=7 and 0<=a1<=5' or 'h2: everything'"
 _BETWEEN = re.compile(r"[;\n]")
 _RANGE = re.compile(r"(\d+)\s*<=\s*a(\d+)\s*<=\s*(\d+)")
@@ -36,21 +36,25 @@ _RANGE = re.compile(r"(\d+)\s*<=\s*a(\d+)\s*<=\s*(\d+)")
 class ContentGiven(Content):
     """Subscriptions as the experiment says, and events independent at random."""
 
+    class Settings(ContentSettings, frozen=True, kw_only=True):
+        """What is written down, and what is drawn."""
+
+        subscriptions: Annotated[str, Meta(description="lines like 'h2: 3<=a0<=7'")] = ""
+        publishers: Annotated[str, Meta(description="hosts that publish; none: all do")] = ""
+
+        def __post_init__(self) -> None:
+            """Refuse subscriptions that cannot be read."""
+            parse_subscriptions(self.subscriptions, self.attributes)
+
+    settings: Settings
     names_hosts: ClassVar[bool] = True
-    defaults: ClassVar = {**_NUMBERS, **_TEXTS}
 
     @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise ValueError if a setting makes no sense."""
-        check_settings({key: value for key, value in settings.items() if key not in _TEXTS})
-        parse_subscriptions(settings["subscriptions"], settings["attributes"])
-
-    @classmethod
-    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+    def check_hosts(cls, settings: Settings, hosts: Collection[str]) -> None:
         """Raise ValueError if somebody subscribes or publishes who is not there."""
         named = {
-            "subscriptions": parse_subscriptions(settings["subscriptions"], settings["attributes"]),
-            "publishers": settings["publishers"].split(),
+            "subscriptions": parse_subscriptions(settings.subscriptions, settings.attributes),
+            "publishers": settings.publishers.split(),
         }
         for key, names in named.items():
             for name in names:
@@ -62,12 +66,12 @@ class ContentGiven(Content):
 
     def _make_plan(self, given: Surroundings) -> Plan:
         return _shared_plan(
-            self.settings["subscriptions"],
-            self.settings["publishers"],
+            self.settings.subscriptions,
+            self.settings.publishers,
             given.run_seed,
             tuple(given.hosts),
-            self.settings["events"],
-            self.settings["attributes"],
+            self.settings.events,
+            self.settings.attributes,
         )
 
 
@@ -90,6 +94,7 @@ def make_given_workload(
     return Workload(tuple(held.get(host, ()) for host in hosts), tuple(made))
 
 
+@lru_cache(maxsize=4)
 def parse_subscriptions(text: str, attributes: int) -> Held:
     """The subscriptions of each host in a text, to events of so many attributes."""
     found: defaultdict[str, list[Subscription]] = defaultdict(list)

@@ -2,47 +2,84 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from agents.protocol import Value
+from msgspec import Meta, Struct
+
 from agents.pubsub.content.box_index import BoxIndex
 from agents.pubsub.content.messages import MAX_PAYLOAD_BYTES
 from workloads.content.generator import Workload, make_workload
 from workloads.content.subscription import ATTRIBUTES
 
-DEFAULTS: Mapping[str, Value] = {
-    "subscriptions": 1,
-    "events": 200,
-    "rate_per_s": 20.0,
-    "match": 0.05,
-    "attributes": ATTRIBUTES,
-    "psi": 1_000,
-    "start_s": 40.0,  # when the first event is published
-    "payload_bytes": 0,
-    "replay_window_s": 60.0,  # how long events are kept to be offered
-    "handover_slack_s": 30.0,  # how much older than a tree they may be
-    "replay_delay_s": 0.5,  # how long offers are collected,
-    "handover_delay_s": 2.0,  # those over a tree that the event was not published on,
-    "update_delay_s": 0.2,  # and subscriptions
-    "pace_delay_s": 0.1,  # how often what was missed goes on, offers and events,
-    "pace_events": 10,  # and how many events each time to each peer that has asked for them
-    "ask_after_s": 3.0,  # when a neighbour's subscriptions are missing
-    "merging": False,  # whether subscriptions whose union is a box are told as one
-    "history_every_events": 10,  # how often other layers are told what was matched
-    "recalculate_every_events": 0,  # a new tree is asked for; 0 is never
-    "churn": 0.0,  # the share of peers that leave, which is up to the stage (workloads.churn)
-    "churn_every_events": 100,
-}
-_ABOVE_0 = (
-    "rate_per_s",
-    "match",
-    "replay_window_s",
-    "update_delay_s",
-    "pace_delay_s",
-    "ask_after_s",
-)
-_AT_LEAST_1 = ("attributes", "psi", "pace_events", "history_every_events", "churn_every_events")
-_AT_MOST = {"match": 1, "churn": 1, "payload_bytes": MAX_PAYLOAD_BYTES, "attributes": ATTRIBUTES}
+
+class ForwarderSettings(Struct, frozen=True, kw_only=True):
+    """How subscriptions and events are passed on."""
+
+    psi: Annotated[
+        int, Meta(ge=1, description="last events by which other layers compare interests")
+    ] = 1_000
+    payload_bytes: Annotated[
+        int, Meta(ge=0, le=MAX_PAYLOAD_BYTES, description="bytes that each event carries")
+    ] = 0
+    replay_window_s: Annotated[
+        float, Meta(gt=0, description="time for which events are kept to be offered")
+    ] = 60.0
+    handover_slack_s: Annotated[
+        float, Meta(ge=0, description="how much older than a tree an offered event may be")
+    ] = 30.0
+    replay_delay_s: Annotated[
+        float, Meta(ge=0, description="time for which offers are collected")
+    ] = 0.5
+    handover_delay_s: Annotated[
+        float, Meta(ge=0, description="the same for events published on another tree")
+    ] = 2.0
+    update_delay_s: Annotated[
+        float, Meta(gt=0, description="time for which subscriptions are collected")
+    ] = 0.2
+    pace_delay_s: Annotated[
+        float, Meta(gt=0, description="time from one burst of missed events and offers to the next")
+    ] = 0.1
+    pace_events: Annotated[
+        int, Meta(ge=1, description="missed events in a burst to each peer that asked for them")
+    ] = 10
+    ask_after_s: Annotated[
+        float, Meta(gt=0, description="time after which missing subscriptions are asked for")
+    ] = 3.0
+    merging: Annotated[
+        bool, Meta(description="subscriptions whose union is a box are told as one")
+    ] = False
+    history_every_events: Annotated[
+        int, Meta(ge=1, description="matched events after which other layers are told of them")
+    ] = 10
+    recalculate_every_events: Annotated[
+        int, Meta(ge=0, description="events after which a new tree is asked for; 0: never")
+    ] = 0
+
+
+class ContentSettings(ForwarderSettings, frozen=True, kw_only=True):
+    """What all content workloads have in common."""
+
+    events: Annotated[int, Meta(ge=0, description="events published by all peers together")] = 200
+    rate_per_s: Annotated[float, Meta(gt=0, description="events published in a second")] = 20.0
+    attributes: Annotated[int, Meta(ge=1, le=ATTRIBUTES, description="attributes of an event")] = (
+        ATTRIBUTES
+    )
+    start_s: Annotated[float, Meta(ge=0, description="when the first event is published")] = 40.0
+    churn: Annotated[
+        float, Meta(ge=0, le=1, description="share of the peers that leave at a time")
+    ] = 0.0
+    churn_every_events: Annotated[
+        int, Meta(ge=1, description="events after which peers leave, and others return")
+    ] = 100
+
+
+class DrawnContentSettings(ContentSettings, frozen=True, kw_only=True):
+    """The settings of a workload that is drawn from the seed."""
+
+    subscriptions: Annotated[int, Meta(ge=0, description="subscriptions of a peer")] = 1
+    match: Annotated[
+        float, Meta(gt=0, le=1, description="share of the events that a subscription matches")
+    ] = 0.05
 
 
 class Plan(NamedTuple):
@@ -55,22 +92,10 @@ class Plan(NamedTuple):
     boxes: BoxIndex
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Raise ValueError if a setting makes no sense."""
-    for key, value in settings.items():
-        low = 1 if key in _AT_LEAST_1 else 0
-        if key in _ABOVE_0 and value <= 0:
-            raise ValueError(f"{key}: expected a number above 0, found {value}")
-        if value < low:
-            raise ValueError(f"{key}: expected {low} or more, found {value}")
-        if value > _AT_MOST.get(key, value):
-            raise ValueError(f"{key}: expected at most {_AT_MOST[key]}, found {value}")
-
-
-def make_plan(distribution: str, settings: Mapping[str, Any], seed: int, peers: int) -> Plan:
+def make_plan(distribution: str, settings: DrawnContentSettings, seed: int, peers: int) -> Plan:
     """What the settings ask for; the agents of a process share one, as all draw the same."""
-    keys = ("subscriptions", "events", "match", "attributes")
-    return _shared_plan(distribution, seed, peers, *(settings[key] for key in keys))
+    wanted = settings.subscriptions, settings.events, settings.match, settings.attributes
+    return _shared_plan(distribution, seed, peers, *wanted)
 
 
 @lru_cache(maxsize=4)

@@ -57,7 +57,8 @@ def run_code(page: str) -> dict[str, Any]:
 
 def make_agent(protocol: type[Protocol], me: str, contact: str) -> Agent:
     address = {name: int(IPv4Address(text)) for name, text in diamond().address.items()}
-    given = Surroundings(address[me], (address[contact],), Random(me), {"period_us": 500_000})
+    settings = protocol.Settings(period_us=500_000)
+    given = Surroundings(address[me], (address[contact],), Random(me), settings)
     return Agent(address[me], 1, protocol(given))
 
 

@@ -109,15 +109,11 @@ class Victim:
     """An agent whose timers run out, probes are answered and datagrams are encoded."""
 
     def __init__(self, layers: dict[str, dict[str, Any]], hostile: Hostile) -> None:
-        defaults = {
-            section: {**KINDS[settings["kind"]].defaults, **settings}
-            for section, settings in layers.items()
-        }
         given = Surroundings(ME, PEERS[:3], Random(1), peers=len(HOSTS), hosts=HOSTS)
         self.hostile = hostile
         self.sent = self.taken = 0
         self.timers: dict[Any, None] = {}
-        self.agent = make_agent(defaults, RUN, given)
+        self.agent = make_agent(layers, RUN, given)
         self.now_us = 0
         self.do(self.agent.start(0))
 

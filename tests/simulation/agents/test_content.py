@@ -18,6 +18,8 @@ from agents.pubsub.content.messages import (
 )
 from agents.routing.similarity import EventWindow, RecentEvents
 from agents.routing.tree import Recalculate, Tree
+from testbed.errors import ExperimentError
+from testbed.experiment.settings import read_settings
 from tests.fixtures.scripted_trees import ContentUniform, ContentZipf, Edge, Trees
 from workloads.churn import churn_plan
 from workloads.content.subscription import make_point, subscribe
@@ -222,8 +224,10 @@ def test_without_any_subscription_no_event_is_sent() -> None:
 def test_the_largest_event_fits_into_a_datagram() -> None:
     net = still(6, payload_bytes=MAX_PAYLOAD_BYTES, events=20).run(30)
     assert_exact(net)
-    with pytest.raises(ValueError, match="payload_bytes"):
-        ContentUniform.check_settings({"payload_bytes": MAX_PAYLOAD_BYTES + 1})
+    with pytest.raises(ExperimentError, match="workload.payload_bytes: expected 0 to"):
+        read_settings(
+            ContentUniform.Settings, "workload.", {"payload_bytes": MAX_PAYLOAD_BYTES + 1}
+        )
 
 
 def test_an_event_on_its_way_to_somebody_who_unsubscribes_is_not_delivered() -> None:

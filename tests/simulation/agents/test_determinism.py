@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from random import Random
 import pyarrow.parquet as pq
-from agents.kinds import find_protocol, make_agent
+from agents.kinds import make_agent
 from agents.protocol import Surroundings
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
@@ -31,9 +31,6 @@ stacks = [
     {"overlay": {"kind": "tdo-walk"}, "routing": cores, "workload": content},
     {"overlay": {"kind": "tdo-landmark"}, "routing": {"kind": "opt"}, "workload": content},
 ]
-for stack in stacks:
-    for section, settings in stack.items():
-        stack[section] = {**find_protocol(section, settings["kind"]).defaults, **settings}
 underlay = make_anonymous(attach_hosts(generate_waxman(20, seed=1), 24, seed=1), 0.2, seed=1)
 lossy = replace(underlay.links[3].ab, loss_percent=10.0, rate_mbit=1.0)
 links = (*underlay.links[:3], replace(underlay.links[3], ab=lossy), *underlay.links[4:])

@@ -34,7 +34,7 @@ def test_what_waited_leaves_at_a_pace_the_oldest_first() -> None:
     assert len(missed) > 100
     assert missed == sorted(missed, key=lambda pair: pair[1])
     at_once = Counter(time_us for time_us, _ in missed)
-    assert max(at_once.values()) <= net.protocols[0].settings["pace_events"]
+    assert max(at_once.values()) <= net.protocols[0].settings.pace_events
     assert all(b - a > 90_000 for a, b in pairwise(sorted(at_once)))
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from agents.pubsub.content.settings import DEFAULTS, make_plan
+from agents.pubsub.content.settings import DrawnContentSettings, make_plan
 from analysis.analyze import analyze_run, measure_tables
 from analysis.metrics.recorded_routing import measure_run
 from analysis.run_directory import open_run
@@ -66,7 +66,8 @@ def test_deliveries_are_those_that_the_oracle_accounts_for(
     run: Path, metrics: dict[str, Any]
 ) -> None:
     document = json.loads((run / "run.json").read_text())["experiment"]
-    settings = {**DEFAULTS, **document["workload"]}
+    values = {key: value for key, value in document["workload"].items() if key != "kind"}
+    settings = DrawnContentSettings(**values)
     hosts = [f"h{number}" for number in range(1, 7)]
     plan = make_plan("zipf", settings, document["seed"], len(hosts))
     ends = [(13_050_000, "h4"), (13_550_000, "h2")]
