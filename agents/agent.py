@@ -63,7 +63,7 @@ class Pong(Struct, frozen=True):
 
 
 # A datagram among the actions is to be put on the network.
-Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Deliver | Record
+Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Record
 Actions = list[Action]
 
 
@@ -220,7 +220,7 @@ class Agent:
             elif type(effect) is MeasureDelay:
                 measure = self._measure(now_us, effect.target, effect.samples)
                 actions += self._carry_out(now_us, measure)
-            elif type(effect) is not Announce:  # a protocol alone has nobody to tell
+            elif not isinstance(effect, Announce | Deliver):  # a protocol alone has nobody to tell
                 actions.append(effect)
         return actions
 

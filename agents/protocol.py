@@ -14,6 +14,7 @@ from typing import Any, ClassVar, final
 import msgspec
 
 from agents.probing.route import Route
+from workloads.share import Share
 
 # A peer is known by the IPv4 address of its host, as a number.
 PeerId = int
@@ -61,9 +62,14 @@ class MeasureDelay(msgspec.Struct, frozen=True):
 
 @final
 class Deliver(msgspec.Struct, frozen=True):
-    """An event has arrived where somebody wants it."""
+    """An event has arrived where somebody wants it; the application is told.
+
+    `hop_count` counts the overlay links that it came over, the one from `sender` included.
+    """
 
     event_id: int
+    sender: PeerId
+    hop_count: int
 
 
 @final
@@ -105,9 +111,13 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Announced by an overlay: the peers it links this one to, and the one-way delay to each."""
+    """Announced by an overlay: the peers it links this one to, and the one-way delay to each.
+
+    An overlay may tell apart what its links are for, as in `successor` or `finger`: `roles`.
+    """
 
     delays_us: Mapping[PeerId, int]
+    roles: Mapping[PeerId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,7 +128,10 @@ class Surroundings:
     it. `number` counts the agents of a run from 0 to `peers` - 1, and `run_seed` is the same for
     all, so that they can agree on what is drawn from it. `hosts` has the name and address of every
     agent's host in the order of their numbers, where a protocol of the run says `names_hosts`.
-    `settings` are the protocol's own `Settings`; without any, it has its defaults.
+    `workload` is this peer's share of the workload, so that an overlay knows its interests before
+    the application announces them. The agents of a process have `shared` in common, for caches that
+    do not change what they do. `settings` are the protocol's own `Settings`; without any, it has
+    its defaults.
     """
 
     me: PeerId
@@ -130,6 +143,9 @@ class Surroundings:
     peers: int = 1
     run_seed: int = 0
     hosts: Mapping[str, PeerId] = field(default_factory=dict)
+    workload: Share = field(default_factory=Share)
+    pubsub_random: Random = field(default_factory=lambda: Random(0))
+    shared: dict[str, Any] = field(default_factory=dict)
 
 
 class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,4 +206,8 @@ class Protocol:
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
         """Another protocol of this agent has announced something."""
+        return ()
+
+    def on_delivery(self, now_us: int, delivery: Deliver) -> Effects:
+        """A layer below delivers an event; only the highest layer is told."""
         return ()

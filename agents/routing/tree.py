@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agents.protocol import Announce, Effects, PeerId, Record
 
+NO_TREE = 0  # the version that events are published on before there is any
 _HOLD_US = 50_000
 _MOST_DOUBLINGS = 5
 _QUIET_US = 5_000_000

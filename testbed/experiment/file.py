@@ -12,18 +12,12 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import msgspec
 from msgspec import Meta
 
-from agents.kinds import LAYERS, find_protocol
 from testbed.errors import ExperimentError
-from testbed.experiment.settings import (
-    check_choice,
-    check_keys,
-    check_type,
-    read_settings,
-    settings_of,
-)
+from testbed.experiment.events import read_events
+from testbed.experiment.kinds import read_section
+from testbed.experiment.settings import check_choice, check_keys, check_type, read_settings
 
 NAME_PATTERN = re.compile(r"\w[\w.-]*")
 Backend = Literal["emulation", "simulation"]
@@ -92,14 +86,15 @@ class Experiment:
     topology: TopologySettings = field(default_factory=TopologySettings)
     overlay: Mapping[str, Any] = field(default_factory=lambda: {"kind": "hello"})
     routing: Mapping[str, Any] = field(default_factory=dict)
+    pubsub: Mapping[str, Any] = field(default_factory=dict)
     workload: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     folder: str = "."
 
     @property
     def layers(self) -> dict[str, Mapping[str, Any]]:
-        """The sections that say what agents do, the lowest layer first, without those left out."""
-        named = {"overlay": self.overlay, "routing": self.routing, "workload": self.workload}
+        """The sections of agents' protocols, the lowest layer first, without those left out."""
+        named = {"overlay": self.overlay, "routing": self.routing, "pubsub": self.pubsub}
         return {section: settings for section, settings in named.items() if settings}
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,44 +162,14 @@ def _read_experiment(document: dict[str, Any]) -> Experiment:
     topology = read_settings(TopologySettings, "topology.", document.pop("topology", {}))
     document["overlay"] = document.get("overlay") or {"kind": "hello"}
     layers: dict[str, Any] = {
-        section: _read_layer(section, document.pop(section, {})) for section in LAYERS
+        section: read_section(section, document.pop(section, {}))
+        for section in ("overlay", "routing")
     }
+    layers |= read_events(document.pop("workload", {}), document.pop("pubsub", {}))
     experiment = replace(read_settings(Experiment, "", document), topology=topology, **layers)
     _check_name(experiment.name)
     read = (_read_fault(f"fault[{n}].", given, experiment) for n, given in enumerate(faults))
     return replace(experiment, faults=tuple(read))
-
-
-def _read_layer(section: str, given: Any) -> dict[str, Any]:
-    """The settings of a layer, with its protocol's defaults; a layer left out has none."""
-    check_type(section, given, dict)
-    if not given:
-        return {}
-    kind = given.get("kind")
-    check_choice(f"{section}.kind", kind, LAYERS[section])
-    settings = {key: value for key, value in given.items() if key != "kind"}
-    _check_kind(section, kind, settings)
-    read = read_settings(find_protocol(section, kind).Settings, f"{section}.", settings)
-    return {"kind": kind, **msgspec.structs.asdict(read)}
-
-
-def _check_kind(section: str, kind: str, settings: Mapping[str, Any]) -> None:
-    """Raise if a key is one of another kind's: its kind was changed and the rest was not."""
-    known = settings_of(find_protocol(section, kind).Settings)
-    for key in settings:
-        if key in known:
-            continue
-        others = [
-            other
-            for other in LAYERS[section]
-            if key in settings_of(find_protocol(section, other).Settings)
-        ]
-        if others:
-            raise ExperimentError(
-                f"{section}.{key}: expected a setting of {kind}, found one of "
-                f"{' and '.join(others)}; take it out of a copy of the file, or keep that kind "
-                f"({kind} has {', '.join(sorted(known)) or 'no settings'})"
-            )
 
 
 def _check_name(name: str) -> None:

@@ -31,9 +31,11 @@ from testbed.errors import UsageError
 from testbed.experiment.file import Experiment, Fault, experiment_from_dict
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
+from workloads.workload import Workload
 
 _PACKAGES = ("mininet", "msgspec", "networkx", "numpy", "scipy", "pyarrow", "pyspark", "scapy")
 _RECORDS_AT_ONCE = 50_000
+FORMAT = 2  # of run directories; the first had no number, and no workload/
 RECORD_SCHEMA = pa.schema(
     [
         ("time_us", pa.int64()),
@@ -92,10 +94,14 @@ class RunDirectory:
         (path / "agents").mkdir(parents=True)
         return cls(path, final, origin)
 
-    def describe(self, experiment: Experiment, text: str, underlay: Underlay) -> None:
+    def describe(
+        self, experiment: Experiment, text: str, underlay: Underlay, workload: Workload | None
+    ) -> None:
         """Write what is known before the run: the experiment as given, and the truth."""
         (self.path / "experiment.toml").write_text(text)
         save_underlay(underlay, self.path / "underlay.json")
+        if workload is not None:
+            workload.write(self.path / "workload", [host.name for host in underlay.hosts])
         self._write_run(experiment)
 
     def finish(self, experiment: Experiment, verdict: Mapping[str, Any]) -> Path:
@@ -132,6 +138,7 @@ class RunDirectory:
         write_json(
             self.path / "run.json",
             {
+                "format": FORMAT,
                 "experiment": experiment.to_dict(),
                 "message_kinds": kind_names(),
                 "messages": msgspec.to_builtins(messages_of(experiment.layers)),

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 
 from agents.agent_spec import AgentSpec
-from agents.kinds import find_protocol
+from agents.kinds import find_protocol, settings_of
 from testbed.errors import ExperimentError
-from testbed.experiment.file import Experiment, Fault
+from testbed.experiment.file import Experiment
 from topologies.domain_sizes import choose_domain_sizes
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.importers import load_topology
@@ -18,7 +18,8 @@ from topologies.routes import Routes
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.waxman import generate_waxman
-from workloads.churn import churn_plan
+from workloads.share import Share
+from workloads.workload import Workload
 
 
 def make_underlay(experiment: Experiment) -> Underlay:
@@ -39,7 +40,9 @@ def make_underlay(experiment: Experiment) -> Underlay:
     return underlay
 
 
-def assign_agents(experiment: Experiment, underlay: Underlay) -> list[AgentSpec]:
+def assign_agents(
+    experiment: Experiment, underlay: Underlay, workload: Workload | None
+) -> list[AgentSpec]:
     """An agent for every host, each knowing some that started before it.
 
     The first ones have nobody before them, and know each other.
@@ -51,6 +54,7 @@ def assign_agents(experiment: Experiment, underlay: Underlay) -> list[AgentSpec]
     hosts = _tell_hosts(experiment, dict(zip(names, addresses, strict=True)))
     step_us = experiment.start_over_s * 1e6 / len(addresses)
     first = min(experiment.contacts + 1, len(addresses))
+    shares = workload.shares(len(addresses)) if workload else [Share()] * len(addresses)
     specs = []
     for number, host in enumerate(underlay.hosts):
         known = addresses[:number] if number >= first else addresses[:first]
@@ -67,24 +71,10 @@ def assign_agents(experiment: Experiment, underlay: Underlay) -> list[AgentSpec]
                 len(addresses),
                 experiment.seed,
                 hosts,
+                shares[number],
             )
         )
     return specs
-
-
-def plan_churn(experiment: Experiment, underlay: Underlay) -> list[Fault]:
-    """The agents that a workload with churn kills and starts again."""
-    workload = experiment.workload
-    steps = churn_plan(
-        experiment.seed,
-        [host.name for host in underlay.hosts],
-        workload.get("events", 0),
-        workload.get("rate_per_s", 1.0),
-        workload.get("churn", 0.0),
-        workload.get("churn_every_events", 1),
-        workload.get("start_s", 0.0),
-    )
-    return [Fault(*step) for step in steps if step.at_s <= experiment.duration_s]
 
 
 def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str, int]:
@@ -94,9 +84,8 @@ def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str
         protocol = find_protocol(section, settings["kind"])
         if protocol.names_hosts:
             told = hosts
-            values = {key: value for key, value in settings.items() if key != "kind"}
             try:
-                protocol.check_hosts(protocol.Settings(**values), hosts)
+                protocol.check_hosts(settings_of(protocol, settings), hosts)
             except ValueError as error:
                 raise ExperimentError(f"{section}.{error}") from error
     return told

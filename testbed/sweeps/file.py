@@ -21,6 +21,7 @@ from testbed.experiment.file import (
     load_document,
 )
 from testbed.experiment.settings import check_keys, check_type
+from workloads.kinds import find_workload
 
 VARIANT = "variant"  # the column that tells which variant a run is of
 _NOT_SWEPT = ("fault", "variant", "figure")
@@ -50,13 +51,26 @@ class SweptExperiment:
     @property
     def digest(self) -> str:
         """What the run depends on, as one number: equal digests mean equal runs, in any sweep."""
-        plain = self.experiment.to_dict()
+        plain = _without_usual_pubsub(self.experiment.to_dict())
         del plain["name"]
         folder = Path(plain.pop("folder"))
         file = folder / self.experiment.topology.file
         if self.experiment.topology.kind == "file" and file.is_file():
             plain["topology"]["content"] = hashlib.sha256(file.read_bytes()).hexdigest()
         return _digest(plain)
+
+
+def _without_usual_pubsub(plain: dict[str, Any]) -> dict[str, Any]:
+    """An experiment as it was before `[pubsub]` was a section, if it needs none.
+
+    So runs that were finished before are found again.
+    """
+    pubsub, workload = plain["pubsub"], plain["workload"]
+    if pubsub and pubsub["kind"] != find_workload(workload["kind"]).pubsub:
+        return plain
+    settings = {key: value for key, value in pubsub.items() if key != "kind"}
+    others = {key: value for key, value in plain.items() if key != "pubsub"}
+    return {**others, "workload": {**workload, **settings}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ to a datagram.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from msgspec import Struct
 
 from agents.wire.codec import HEADER, MAX_DATAGRAM_BYTES, U8, U32, U64, message
-from workloads.content.subscription import ATTRIBUTES, RANGES, ContentError, Point, Subscription
+from workloads.content.subscription import ATTRIBUTES, RANGES, ContentError, Point
 
 _BOXES = len(RANGES) ** ATTRIBUTES
 _UPDATE_BYTES = 4 + 8 + 4 + 1 + 3 * 2  # of the fields and the lengths of three sequences
@@ -20,7 +19,6 @@ _OFFER_BYTES = 4 + 1 + 3 * 2
 NUMBERS_PER_UPDATE = (MAX_DATAGRAM_BYTES - HEADER.size - _UPDATE_BYTES) // 4
 EVENTS_PER_OFFER = (MAX_DATAGRAM_BYTES - HEADER.size - _OFFER_BYTES) // (3 * 4)
 MAX_PAYLOAD_BYTES = MAX_DATAGRAM_BYTES - HEADER.size - _EVENT_BYTES
-NO_TREE = 0  # the version that events are published on before there is any
 MAX_HOPS = 255  # which fits into the header; a longer way counts as this
 
 
@@ -106,20 +104,6 @@ class Wanted(Struct, frozen=True):
 
     version: U32
     events: tuple[U32, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribe:
-    """Told to the content layer by another: this peer wants more."""
-
-    subscription: Subscription
-
-
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
-    """Told to the content layer by another: this peer no longer wants that."""
-
-    subscription: Subscription
 
 
 def offer_of(version: int, is_here: bool, events: Sequence[Event]) -> Offer:

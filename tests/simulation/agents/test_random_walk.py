@@ -53,7 +53,7 @@ class Overlay:
         self.simulator = Simulator(
             self.underlay, seed=seed, record=lambda *row: self.records.append(row)
         )
-        self.specs = {c.host: c for c in assign_agents(self.experiment, self.underlay)}
+        self.specs = {c.host: c for c in assign_agents(self.experiment, self.underlay, None)}
         self.host_of = {c.address: c.host for c in self.specs.values()}
         for spec in self.specs.values():
             self.simulator.add_agent(spec.host, lambda c=spec: self._make(c))
@@ -61,7 +61,7 @@ class Overlay:
 
     def _make(self, spec: Any) -> Agent:
         self.lives[spec.host] += 1
-        given = spec.surroundings(self.lives[spec.host])
+        given = spec.surroundings(self.lives[spec.host], {})
         self.agents[spec.host] = make_agent(self.experiment.layers, 1, given)
         return self.agents[spec.host]
 

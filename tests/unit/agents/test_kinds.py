@@ -45,7 +45,7 @@ def test_every_message_belongs_to_a_protocol_and_has_a_role(modules: list[Module
 
 
 def test_messages_of_a_run_are_those_of_its_layers() -> None:
-    layers = {"overlay": {"kind": "hello"}, "workload": {"kind": "content-zipf"}}
+    layers = {"overlay": {"kind": "hello"}, "pubsub": {"kind": "content"}}
     found = messages_of(layers)
     assert found[:4] == [
         MessageKind(1, "Acknowledgement", "agent", "upkeep"),

@@ -21,7 +21,7 @@ def test_runs_of_the_same_second_get_names_of_their_own(tmp_path: Path) -> None:
 def test_run_json_names_the_messages_of_its_protocols(tmp_path: Path) -> None:
     experiment = experiment_from_dict({"name": "roles", "overlay": {"kind": "tdo-walk"}}, "test")
     directory = RunDirectory.create(experiment, tmp_path)
-    directory.describe(experiment, "", make_underlay(experiment))
+    directory.describe(experiment, "", make_underlay(experiment), None)
     written = json.loads((directory.path / "run.json").read_text())
     assert {"number": 40, "name": "Join", "layer": "overlay", "role": "join"} in written["messages"]
     assert {kind["number"] for kind in written["messages"]} == {1, 2, 3, *range(40, 49)}
