@@ -28,6 +28,6 @@ class AgentSpec:
         """What the agent is given when it starts for the first, second, ... time."""
         seed = f"{self.run_seed}/{self.host}/{start}"
         return Surroundings(
-            self.address, self.contacts, Random(seed), {}, self.targets, self.number, self.peers,
+            self.address, self.contacts, Random(seed), None, self.targets, self.number, self.peers,
             self.run_seed, self.hosts, self.workload, Random(f"{seed}/pubsub"), shared,
         )  # fmt: skip

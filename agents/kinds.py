@@ -61,14 +61,13 @@ def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surr
         if section in layers:
             protocol = find_protocol(section, layers[section]["kind"])
             random = given.pubsub_random if section == "pubsub" else given.random
-            settings = _settings(protocol, layers[section])
+            settings = settings_of(protocol, layers[section])
             protocols.append(protocol(replace(given, settings=settings, random=random)))
     if "pubsub" in layers:
         protocols.append(Application(given, has_trees="routing" in layers))
     return Agent(given.me, run_id, protocols[0] if len(protocols) == 1 else Stack(protocols))
 
 
-def _settings(protocol: type[Protocol], section: Mapping[str, Any]) -> Any:
-    plain = {key: value for key, value in section.items() if key != "kind"}
-    typed = getattr(protocol, "Settings", None)
-    return plain if typed is None else msgspec.convert(plain, typed)
+def settings_of(protocol: type[Protocol], section: Mapping[str, Any]) -> msgspec.Struct:
+    """The settings of a protocol from a section of an experiment that was checked before."""
+    return protocol.Settings(**{key: value for key, value in section.items() if key != "kind"})

@@ -130,13 +130,14 @@ class Surroundings:
     agent's host in the order of their numbers, where a protocol of the run says `names_hosts`.
     `workload` is this peer's share of the workload, so that an overlay knows its interests before
     the application announces them. The agents of a process have `shared` in common, for caches that
-    do not change what they do.
+    do not change what they do. `settings` are the protocol's own `Settings`; without any, it has
+    its defaults.
     """
 
     me: PeerId
     contacts: tuple[PeerId, ...]
     random: Random
-    settings: Any = field(default_factory=dict)
+    settings: msgspec.Struct | None = None
     targets: tuple[PeerId, ...] = ()
     number: int = 0
     peers: int = 1
@@ -147,32 +148,33 @@ class Surroundings:
     shared: dict[str, Any] = field(default_factory=dict)
 
 
+class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a protocol that can only be run in one way."""
+
+
 class Protocol:
     """A protocol that does nothing; real ones override what they care about.
 
-    `defaults` names the settings of a protocol, which an experiment file may change; `messages`
-    are the kinds of message that it sends and is told of, and no others are. `names_hosts` says
-    that settings speak of hosts by name.
+    `Settings` is a frozen msgspec struct of what an experiment file may set: its fields have types,
+    ranges, defaults and descriptions, as in `Annotated[int, Meta(ge=1, description="...")] = 3`.
+    Its `__post_init__` may raise ValueError, as in `links: expected pairs of hosts, found none`,
+    for what a field alone cannot say. `messages` are the kinds of message that the protocol sends
+    and is told of, and no others are. `names_hosts` says that settings speak of hosts by name.
     """
 
-    defaults: ClassVar[Mapping[str, Value]] = {}
+    Settings: ClassVar[type[msgspec.Struct]] = NoSettings
     messages: tuple[type, ...] = ()
     names_hosts: ClassVar[bool] = False
 
     @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise ValueError, as in `ttl: expected 1 or more, found 0`, if they make no sense."""
-
-    @classmethod
-    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+    def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:
         """Raise ValueError if settings that name hosts make no sense with those of the network."""
 
     def __init__(self, given: Surroundings) -> None:
         self.me = given.me
         self.contacts = given.contacts
         self.random = given.random
-        is_typed = isinstance(given.settings, msgspec.Struct)
-        self.settings: Any = given.settings if is_typed else {**self.defaults, **given.settings}
+        self.settings: Any = given.settings if given.settings is not None else self.Settings()
 
     def on_start(self, now_us: int) -> Effects:
         """The agent has come up."""

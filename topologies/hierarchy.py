@@ -2,17 +2,16 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from topologies.errors import TopologyError
 from topologies.parameters import check_parameter
 from topologies.waxman import check_counts, check_waxman
 
-EDGE_CONNECTIONS = (
-    "random",
-    "smallest-degree",
-    "smallest-degree-non-leaf",
-    "smallest-k-degree",
-)
+EdgeConnection = Literal[
+    "random", "smallest-degree", "smallest-degree-non-leaf", "smallest-k-degree"
+]
+EDGE_CONNECTIONS: tuple[EdgeConnection, ...] = get_args(EdgeConnection)
 # The proportion in the file of BRITE that we compare with: 30 autonomous systems of 50 routers.
 _SYSTEMS_TO_ROUTERS_EACH = 30 / 50
 
@@ -30,7 +29,7 @@ class Hierarchy:
     autonomous_systems: int = 31
     links_per_router: int = 2
     links_per_system: int = 2
-    edge_connection: str = "random"
+    edge_connection: EdgeConnection = "random"
     border_degree: int = 4
     link_share: float = 0.15
     distance_scale: float = 0.2

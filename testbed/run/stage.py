@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from agents.agent_spec import AgentSpec
-from agents.kinds import find_protocol
+from agents.kinds import find_protocol, settings_of
 from testbed.errors import ExperimentError
 from testbed.experiment.file import Experiment, TopologySettings
 from topologies.domain_sizes import choose_domain_sizes
@@ -99,7 +99,7 @@ def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str
         if protocol.names_hosts:
             told = hosts
             try:
-                protocol.check_hosts(settings, hosts)
+                protocol.check_hosts(settings_of(protocol, settings), hosts)
             except ValueError as error:
                 raise ExperimentError(f"{section}.{error}") from error
     return told

@@ -17,11 +17,10 @@ from testbed.errors import ExperimentError
 from testbed.experiment.file import (
     NAME_PATTERN,
     Experiment,
-    check_keys,
-    check_type,
     experiment_from_dict,
     load_document,
 )
+from testbed.experiment.settings import check_keys, check_type
 from workloads.kinds import find_workload
 
 VARIANT = "variant"  # the column that tells which variant a run is of

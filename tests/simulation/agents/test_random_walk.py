@@ -279,7 +279,7 @@ def test_targets_by_global_knowledge_are_asked_directly() -> None:
         ({"heuristic": "best"}, "overlay.heuristic: expected one of dworst, .*; found 'best'"),
         ({"degree_limit": "0"}, "overlay.degree_limit: expected one of lg1, .*; found|found '0'"),
         ({"selectivity": 0.0}, "overlay.selectivity: expected above 0, at most 1, found 0.0"),
-        ({"ttl": 0}, "overlay.ttl: expected 1 or more, found 0"),
+        ({"ttl": 0}, "overlay.ttl: expected 1 to 65535, found 0"),
     ],
 )
 def test_wrong_settings_are_told(settings: dict[str, Any], words: str) -> None:

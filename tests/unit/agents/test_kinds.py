@@ -3,6 +3,7 @@
 import pkgutil
 from importlib import import_module
 from types import ModuleType
+from typing import get_args
 
 import pytest
 from msgspec import Struct
@@ -10,6 +11,9 @@ from msgspec import Struct
 import agents
 from agents.agent import OWN_MESSAGES
 from agents.kinds import LAYERS, find_protocol, messages_of
+from agents.overlays.random_walk.targets import GIVEN, RULES, Heuristic
+from agents.routing.cores.settings import Strategy
+from agents.routing.cores.strategies import BY_PATHS, BY_VOTES
 from agents.wire.codec import ROLES, MessageKind, kind_names, message
 
 
@@ -67,3 +71,8 @@ def test_a_role_that_is_unknown_is_refused() -> None:
         @message(218, role="gossip")  # type: ignore[arg-type]
         class Strange(Struct, frozen=True):
             pass
+
+
+def test_choices_that_files_have_are_those_that_protocols_know() -> None:
+    assert get_args(Heuristic) == (*RULES, *GIVEN)
+    assert get_args(Strategy) == (*BY_VOTES, *BY_PATHS)

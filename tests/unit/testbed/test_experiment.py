@@ -104,6 +104,19 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
             '[overlay]\nkind = "hello"\ngreetings = "x"',
             "overlay.greetings: expected a whole number, found 'x'",
         ),
+        (
+            '[workload]\nkind = "content-zipf"\npsi = 0',
+            "workload.psi: expected 1 or more, found 0",
+        ),
+        (
+            '[workload]\nkind = "content-zipf"\n[pubsub]\npsi = 0',
+            "pubsub.psi: expected 1 or more, found 0",
+        ),
+        (
+            '[workload]\nkind = "content-zipf"\neventz = 9',
+            "workload.eventz: .* the nearest known key is workload.events",
+        ),
+        ("workload = 3", "workload: expected a table, found 3"),
         ("duration_s = inf", "duration_s: expected above 0, found inf"),
         ("name = '../up'", "name: expected letters, digits, dots and hyphens.* found '../up'"),
         (

@@ -207,19 +207,3 @@ def test_a_wrong_sweep_says_what_is_wrong_where(text: str, message: str, tmp_pat
 )
 def test_local_masters_try_again(master: str | None, jobs: int | None, chosen: str) -> None:
     assert choose_master(master, jobs) == chosen
-
-
-# Of files as they were when `[pubsub]` was not a section yet, without `generator` of transit-stub.
-DIGESTS = {
-    "discovery": "91bd2b979d827e9e98e3f43a96a614a81e78b6a670449b52ce01ea8c3e4c2283",
-    "events": "e7d7f89a381cc6c6471fae593427e8b2753f77d78e4b9eb1d9b86c5601ba4117",
-    "example1": "a78156f36a1da0fbfb6731581c19c0b82c2a6fe1f60887104e1705fbb69762b5",
-    "fig6-cores": "b64a9d4df3cd2f1010eea64d5d63685b13c623c0add13b5d5ab35bdb6764446c",
-    "quickstart": "c4a357060d85893104f8cd93a2f8865c0a3fcc7a284fda618f28d31d365f9872",
-}
-
-
-@pytest.mark.parametrize("name", DIGESTS)
-def test_runs_that_were_finished_before_are_found_again(name: str) -> None:
-    (file,) = (path for path in EXPERIMENTS if path.stem == name)
-    assert load_sweep(file).digest == DIGESTS[name]
