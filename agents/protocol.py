@@ -160,7 +160,7 @@ class Protocol:
     Its `__post_init__` may raise ValueError, as in `links: expected pairs of hosts, found none`,
     for what a field alone cannot say. `messages` are the kinds of message that the protocol sends
     and is told of, and no others are. `names_hosts` says that settings speak of hosts by name.
-    `guarantee` is what a publish/subscribe layer promises to peers that stay: with `exactly-once`, a
+    `guarantee` is what a publish/subscribe layer promises to peers that stay. With `exactly-once` a
     run in which a delivery is missing or repeated is invalid.
     """
 
