@@ -4,11 +4,21 @@ import glob
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from analysis.captures.splits import SPLIT_BYTES, Split, plan_splits
+from analysis.captures.problems import (
+    BAD_MAGIC,
+    BAD_VERSION,
+    CANNOT_OPEN,
+    CANNOT_READ,
+    DAMAGED_GZIP,
+    EMPTY,
+    Problem,
+)
+from analysis.captures.splits import SPLIT_BYTES, Split, plan_splits, read_frames
 from analysis.errors import CaptureError
 
 _ENDINGS = (".pcap", ".pcapng", ".cap", ".ntar")
 _PACKED = ".gz"
+_NOTHING_IS_READ = {BAD_MAGIC, BAD_VERSION, CANNOT_OPEN, CANNOT_READ, DAMAGED_GZIP, EMPTY}
 
 Where = str | Path | Iterable[str | Path]
 
@@ -42,6 +52,14 @@ def plan_parts(files: Iterable[str], split_bytes: int = SPLIT_BYTES) -> list[lis
         parts[-1] += splits
         room -= size
     return parts
+
+
+def why_no_capture(file: str) -> str | None:
+    """Why nothing of a file can be read as a capture; None if something can."""
+    first = next(iter(read_frames(Split(file))), None)
+    if isinstance(first, Problem) and first.reason in _NOTHING_IS_READ:
+        return f"{first.reason} ({first.detail})"
+    return None
 
 
 def _find(place: str) -> Iterator[str]:
