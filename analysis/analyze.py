@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from analysis import checks, metrics
 from analysis.agent_records import AgentRecord, read_agent_records
-from analysis.captures.finding import find_captures
+from analysis.captures import find_captures
 from analysis.captures.parquet import ERRORS, PACKETS, write_packets
 from analysis.errors import AnalysisError
 from analysis.event_tables import SETTLE_US

@@ -10,12 +10,25 @@ from struct import Struct
 
 import numpy as np
 
-from analysis.captures.arrays import Bytes, Ints, gather, layout
-from analysis.captures.frames import Frames, Order, Position, Records, Section
-from analysis.captures.interfaces import Clock, Interface, InterfaceTable
+from analysis.captures.frames import (
+    Clock,
+    Frames,
+    Interface,
+    InterfaceTable,
+    Order,
+    Position,
+    Records,
+    Section,
+)
+from analysis.captures.layouts import Bytes, Ints, gather, layout
 from analysis.captures.problems import BAD_VERSION, CUT_SHORT, IMPOSSIBLE_LENGTH, Problem
-from analysis.captures.strides import RECORDS_A_STRETCH, guess_places, walk_abreast
-from analysis.captures.window import MOST_CAPTURED_BYTES, Window
+from analysis.captures.streams import (
+    MOST_CAPTURED_BYTES,
+    RECORDS_A_STRETCH,
+    Window,
+    guess_places,
+    walk_abreast,
+)
 
 _FILE_HEADER = "IHHiIII"  # magic, version, version, zone, accuracy, longest packet, link type
 FILE_HEADER_BYTES, LINK_TYPE_AT = 24, 20

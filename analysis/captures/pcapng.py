@@ -11,14 +11,12 @@ import numpy as np
 
 from analysis.captures import pcapng_blocks as blocks
 from analysis.captures import problems as reasons
-from analysis.captures.arrays import Ints
-from analysis.captures.frames import Frames, Order, Position, Section
-from analysis.captures.interfaces import InterfaceTable
+from analysis.captures.frames import Frames, InterfaceTable, Order, Position, Section
+from analysis.captures.layouts import Ints
 from analysis.captures.link_layer import link_type_problem
-from analysis.captures.pcapng_packets import FORMS, PacketForm, Words
+from analysis.captures.pcapng_blocks import FORMS, PacketForm, Words
 from analysis.captures.problems import Problem
-from analysis.captures.strides import RECORDS_A_STRETCH, guess_places, walk_abreast
-from analysis.captures.window import Window
+from analysis.captures.streams import RECORDS_A_STRETCH, Window, guess_places, walk_abreast
 
 _MOST_BLOCK_BYTES = 1 << 19  # of those that must be held whole; a packet and its options are less
 _MOST_INTERFACES = 1 << 16

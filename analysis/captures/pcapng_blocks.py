@@ -1,20 +1,31 @@
-"""The blocks of pcapng that describe: sections and interfaces, with their options.
+"""The blocks of pcapng: those that describe sections and interfaces, and those that hold packets.
 
 See draft-ietf-opsawg-pcapng.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 from typing import Literal
 
-from analysis.captures.frames import Order
-from analysis.captures.interfaces import Clock, Interface
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.captures.frames import Clock, Interface, InterfaceTable, Order, Records
+from analysis.captures.layouts import Bytes, Flags, Ints, gather, layout
+from analysis.captures.streams import MOST_CAPTURED_BYTES
+
+Words = NDArray[np.uint32]
 
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE = 1
 PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 2, 3, 6
 # Names, statistics, journals, secrets, events of other tools: nothing of it is a packet.
 OF_NO_INTEREST = frozenset({4, 5, 7, 8, 9, 10, 0x80000001, 0x0BAD, 0x40000BAD})
+
+_LENGTH_WORD, _INTERFACE_WORD = 1, 2  # where blocks with a packet have these
+_TRAILER_BYTES = 4
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _ORDERS: dict[bytes, Order] = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
@@ -52,3 +63,81 @@ def _options(content: memoryview, order: Order) -> Iterator[tuple[int, bytes]]:
             return
         yield code, bytes(content[at : at + length])
         at += (length + 3) & ~3
+
+
+@dataclass(frozen=True)
+class PacketForm:
+    """How one type of block holds a packet; `_at` is the place of a field in bytes."""
+
+    header_bytes: int
+    wire_at: int
+    captured_at: int | None = None  # None: as much as there was, up to the interface's limit
+    interface_bytes: Literal[0, 2, 4] = 4  # 0: it does not say, and means the first
+    ticks_at: int | None = None  # two words, the upper one first; None: it does not say
+
+    @property
+    def least_bytes(self) -> int:
+        """The length of a block with an empty packet."""
+        return self.header_bytes + _TRAILER_BYTES
+
+    def check(
+        self, words: Words, heads: Ints, order: Order, interfaces: int
+    ) -> tuple[Flags, Flags]:
+        """Which packets fit into their blocks, and of which the interface was described."""
+        if self.interface_bytes == 0:
+            knows = np.full(len(heads), interfaces > 0)
+        else:
+            interface = words[heads + _INTERFACE_WORD]
+            if self.interface_bytes == 2:
+                half = np.uint32(16)
+                interface = interface & np.uint32(0xFFFF) if order == "<" else interface >> half
+            knows = interface < interfaces
+        if self.captured_at is None:
+            return np.full(len(heads), True), knows
+        room = words[heads + _LENGTH_WORD] - np.uint32(self.least_bytes)
+        captured = words[heads + (self.captured_at >> 2)]
+        return (captured <= room) & (captured <= MOST_CAPTURED_BYTES), knows
+
+    def reader(self, order: Order, table: InterfaceTable) -> Callable[[Bytes, Ints], Records]:
+        """What reads the packets of such blocks in a section."""
+        limit = table.interfaces[0].most_captured_bytes if len(table) else 0
+        most = min(limit or MOST_CAPTURED_BYTES, MOST_CAPTURED_BYTES)
+        return partial(_read_records, self, self._layout(order), most)
+
+    def _layout(self, order: Order) -> np.dtype[np.void]:
+        word = order + "u4"
+        fields: dict[str, tuple[str | np.dtype[np.void], int]] = {
+            "length": (word, 4),
+            "wire": (word, self.wire_at),
+        }
+        if self.interface_bytes:
+            fields["interface"] = (f"{order}u{self.interface_bytes}", 8)
+        if self.captured_at is not None:
+            fields["captured"] = (word, self.captured_at)
+        if self.ticks_at is not None:
+            fields |= {"upper": (word, self.ticks_at), "lower": (word, self.ticks_at + 4)}
+        return layout(self.header_bytes, **fields)
+
+
+FORMS = {
+    ENHANCED_PACKET: PacketForm(28, wire_at=24, captured_at=20, ticks_at=12),
+    SIMPLE_PACKET: PacketForm(12, wire_at=8, interface_bytes=0),
+    PACKET: PacketForm(28, wire_at=24, captured_at=20, interface_bytes=2, ticks_at=12),
+}
+
+
+def _read_records(
+    form: PacketForm, form_layout: np.dtype[np.void], most: int, data: Bytes, head: Ints
+) -> Records:
+    rows = gather(data, head, form_layout)
+    wire = rows["wire"].astype(np.int64)
+    if form.captured_at is None:
+        room = rows["length"].astype(np.int64) - form.least_bytes
+        captured = np.minimum(np.minimum(wire, most), room)
+    else:
+        captured = rows["captured"].astype(np.int64)
+    ticks = None
+    if form.ticks_at is not None:
+        ticks = rows["upper"].astype(np.uint64) << np.uint64(32) | rows["lower"]
+    interface = rows["interface"].astype(np.int64) if form.interface_bytes else None
+    return Records(head + form.header_bytes, captured, wire, ticks, interface)

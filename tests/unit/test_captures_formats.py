@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.codec import HEADER, MAGIC, VERSION
-from analysis.captures.transport_layouts import OWN_BYTES, TRANSPORT
+from analysis.captures.layouts import OWN_BYTES, TRANSPORT
 from tests.capture_files import (
     ETHERNET,
     MICRO,
