@@ -6,6 +6,7 @@ from ipaddress import IPv6Address
 import numpy as np
 import pyarrow as pa
 
+from analysis.captures.encapsulations import EITHER_IP, IPV4, IPV6
 from analysis.captures.layouts import (
     IPV4_BYTES,
     IPV4_LAYOUT,
@@ -20,7 +21,7 @@ from analysis.captures.layouts import (
     Values,
     gather,
 )
-from analysis.captures.link_layer import EITHER_IP, IPV4, IPV6, LinkLayer
+from analysis.captures.link_layer import LinkLayer
 
 _PLAIN = 0x45  # version 4, a header of 5 words: no options
 _MORE_BIT = 0x2000

@@ -91,6 +91,7 @@ class Packets:
         records = self.frames.records
         # That the capture kept only the beginning of a packet is no fault of the packet.
         is_whole = records.captured >= records.wire
+        yield self._of(self.link.is_unknown, reasons.UNKNOWN_PROTOCOL, self._not_followed)
         yield self._of(ip.bad_version, reasons.BAD_IP_VERSION, "no field is read")
         yield self._of(ip.bad_length, reasons.BAD_IP_LENGTH, "what it carries is not read")
         yield self._of(
@@ -105,9 +106,15 @@ class Packets:
         )
         yield self._of(transport.is_foreign, reasons.BAD_OWN_VERSION, "it is not read")
 
-    def _of(self, flags: Flags, reason: str, detail: str) -> Iterator[Problem]:
+    def _not_followed(self, index: int) -> str:
+        return f"expected IP, found {self.link.describe(index)}; what it carries is not read"
+
+    def _of(
+        self, flags: Flags, reason: str, detail: str | Callable[[int], str]
+    ) -> Iterator[Problem]:
         for index in np.flatnonzero(flags).tolist() if flags.any() else ():
-            text = f"packet {self.frames.number + index}: {detail}"
+            told = detail if isinstance(detail, str) else detail(index)
+            text = f"packet {self.frames.number + index}: {told}"
             yield Problem(self.frames.file_offset(index), reason, text)
 
 
