@@ -11,10 +11,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.captures.layouts import Bytes, Flags, Ints
+from analysis.captures.layouts import Bytes, Flags, Ints, Values
 from analysis.captures.problems import BAD_TIME, Problem
 from analysis.captures.streams import Window
 
+NEVER = np.uint64((1 << 64) - 1)  # ticks that are no time by any clock of a pcap file
 _MOST_NS = (1 << 63) - 1
 _MOST_OFFSET_S = 1 << 33  # with room for the time itself in 64 bits of nanoseconds
 _MOST_DECIMAL, _MOST_BINARY = 28, 63
@@ -155,6 +156,7 @@ class Records(NamedTuple):
     captured: Ints
     wire: Ints
     ticks: NDArray[np.uint64] | None  # None: the capture does not say when
+    fraction: Values | None  # ticks since the last full second, if any is a second or more
     interface: Ints | None  # None: all are of interface 0
 
 
@@ -201,9 +203,14 @@ class Frames:
         if ticks is None or known.all():
             return []
         return [
-            Problem(self.file_offset(index), BAD_TIME, f"found {ticks[index]} ticks")
+            Problem(self.file_offset(index), BAD_TIME, self._what_time(int(ticks[index]), index))
             for index in np.flatnonzero(~known).tolist()
         ]
+
+    def _what_time(self, ticks: int, index: int) -> str:
+        if ticks == NEVER and self.records.fraction is not None:
+            return f"expected less than a second, found {self.records.fraction[index]} ticks of it"
+        return f"found {ticks} ticks"
 
     @property
     def is_boundary(self) -> bool:

@@ -11,6 +11,7 @@ from struct import Struct
 import numpy as np
 
 from analysis.captures.frames import (
+    NEVER,
     Clock,
     Frames,
     Interface,
@@ -173,12 +174,19 @@ def _cut_short(window: Window, length_at: Struct) -> Problem:
 
 def _read_records(form: np.dtype[np.void], ticks_per_s: int, data: Bytes, head: Ints) -> Records:
     rows = gather(data, head, form)
-    ticks = rows["seconds"].astype(np.uint64) * np.uint64(ticks_per_s) + rows["fraction"]
+    fraction = rows["fraction"]
+    ticks = rows["seconds"].astype(np.uint64) * np.uint64(ticks_per_s) + fraction
+    # Not carried into the seconds: such a fraction is damage.
+    is_fraction = fraction < ticks_per_s
+    are_fractions = bool(is_fraction.all())
+    if not are_fractions:
+        ticks[~is_fraction] = NEVER
     return Records(
         start=head + RECORD_HEADER_BYTES,
         captured=rows["captured"].astype(np.int64),
         wire=rows["wire"].astype(np.int64),
         ticks=ticks,
+        fraction=None if are_fractions else fraction,
         interface=None,
     )
 

@@ -140,4 +140,4 @@ def _read_records(
     if form.ticks_at is not None:
         ticks = rows["upper"].astype(np.uint64) << np.uint64(32) | rows["lower"]
     interface = rows["interface"].astype(np.int64) if form.interface_bytes else None
-    return Records(head + form.header_bytes, captured, wire, ticks, interface)
+    return Records(head + form.header_bytes, captured, wire, ticks, None, interface)

@@ -11,6 +11,8 @@ import pytest
 from analysis.captures import Split, plan_splits, read_both
 from tests.capture_files import (
     LAST_LABEL,
+    MICRO,
+    NANO,
     PLAIN,
     RAW,
     block,
@@ -199,6 +201,29 @@ def test_what_was_not_captured_is_not_lost_by_the_reader(tmp_path: Path) -> None
     path.write_bytes(pcap([]) + b"".join(record(begin, 1, 1, wire=999) for begin in begins))
     assert len(rows(path)) == 3
     assert errors(path) == []
+
+
+@pytest.mark.parametrize(
+    ("magic", "fraction"),
+    [(MICRO, 1_000_000), (MICRO, 0xFFFFFFFF), (NANO, 1_000_000_000), (NANO, 0xFFFFFFFF)],
+)
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_fractions_that_are_no_fractions(
+    magic: int, fraction: int, order: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "capture"
+    times = [(5, 1), (5, fraction), (6, fraction - 1), (7, 2)]
+    packets = [record(PLAIN, *time, order) for time in times]
+    path.write_bytes(pcap([], order=order, magic=magic) + b"".join(packets))
+    tick_ns = 1_000 if magic == MICRO else 1
+    last_ns = 6 * 10**9 + (fraction - 1) * tick_ns if fraction < 0xFFFFFFFF else None
+    expected = [5 * 10**9 + tick_ns, None, last_ns, 7 * 10**9 + 2 * tick_ns]
+    assert [row["time_ns"] for row in rows(path)] == expected
+    assert {row["target_port"] for row in rows(path)} == {53}
+    lost = [24 + at * len(packets[0]) for at, time_ns in enumerate(expected) if time_ns is None]
+    assert errors(path) == [(offset, "impossible time") for offset in lost]
+    found = [problem for _, problems in read_both(Split(str(path))) for problem in problems]
+    assert found[0].detail == f"expected less than a second, found {fraction} ticks of it"
 
 
 @pytest.mark.parametrize(
