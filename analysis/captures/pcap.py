@@ -35,7 +35,7 @@ _FILE_HEADER = "IHHiIII"  # magic, version, version, zone, accuracy, longest pac
 FILE_HEADER_BYTES, LINK_TYPE_AT = 24, 20
 RECORD_HEADER_BYTES = 16
 _MICROSECONDS, _NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
-_VERSION = 2
+_VERSION, _MINOR_VERSION = 2, 4
 _LINK_TYPE_BITS = 0x03FF_FFFF  # above them is how long checksums are
 
 
@@ -67,6 +67,16 @@ def header_problem(window: Window, section: Section) -> Problem | None:
             4, BAD_VERSION, f"expected pcap version {_VERSION}, found {version}; nothing is read"
         )
     return None
+
+
+def minor_version_problem(window: Window, section: Section) -> Problem | None:
+    """What to report about a minor version other than the one that all tools write."""
+    (minor,) = Struct(section.order + "H").unpack_from(window.view, 6)
+    if minor == _MINOR_VERSION:
+        return None
+    expected = f"{_VERSION}.{_MINOR_VERSION}"
+    text = f"expected pcap version {expected}, found {_VERSION}.{minor}; it is read as {expected}"
+    return Problem(6, BAD_VERSION, text)
 
 
 def read_frames(window: Window, section: Section, number: int) -> Iterator[Frames]:

@@ -224,9 +224,9 @@ class PcapngFrames:
         if len(block) < blocks.LEAST_SECTION_BYTES:
             self._stop(reasons.IMPOSSIBLE_LENGTH, f"found a section header of {len(block)} bytes")
             return
-        (version,) = Struct(order + "H").unpack_from(block, 12)
-        if version != blocks.VERSION:
-            text = f"expected pcapng version {blocks.VERSION}, found {version}"
+        version = Struct(order + "HH").unpack_from(block, 12)
+        if version not in blocks.VERSIONS:
+            text = f"expected pcapng version 1.0 or 1.2, found {version[0]}.{version[1]}"
             self._stop(reasons.BAD_VERSION, text)
             return
         self._order, self._table = order, InterfaceTable()
@@ -238,10 +238,12 @@ class PcapngFrames:
         elif len(self._table) >= _MOST_INTERFACES:
             self._stop(reasons.BAD_BLOCK, f"expected at most {_MOST_INTERFACES} interfaces")
         else:
-            interface = blocks.read_interface(block, self._order, len(self._table))
+            interface, oddities = blocks.read_interface(block, self._order, len(self._table))
             self._table.add(interface)
             problem = link_type_problem(interface.link_type, self._window.offset + self._at)
             self._problems += [problem] if problem else []
+            for oddity in oddities:
+                self._note(reasons.BAD_OPTION, oddity)
 
     def _pass_by(self, kind: int, length: int) -> bool:
         """Leave out a block that is too long to be held."""

@@ -3,7 +3,7 @@
 See draft-ietf-opsawg-pcapng.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from struct import Struct
@@ -30,8 +30,10 @@ _TRAILER_BYTES = 4
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _ORDERS: dict[bytes, Order] = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 LEAST_BLOCK_BYTES, LEAST_SECTION_BYTES, LEAST_INTERFACE_BYTES = 12, 28, 20
-VERSION = 1
+VERSIONS = {(1, 0), (1, 2)}  # the same format: 1.2 was written by mistake
 _END_OF_OPTIONS, _NAME, _RESOLUTION, _TIME_OFFSET = 0, 2, 9, 14
+_OPTION_BYTES = {_RESOLUTION: 1, _TIME_OFFSET: 8}
+_BINARY = 0x80  # the resolution is a power of 2, not of 10
 
 
 def section_order(block: memoryview) -> Order | None:
@@ -39,30 +41,44 @@ def section_order(block: memoryview) -> Order | None:
     return _ORDERS.get(bytes(block[8:12]))
 
 
-def read_interface(block: memoryview, order: Order, number: int) -> Interface:
-    """The interface that a whole block describes; options that make no sense are left out."""
+def read_interface(block: memoryview, order: Order, number: int) -> tuple[Interface, list[str]]:
+    """The interface that a whole block describes, and which options of it make no sense."""
     link_type, most = Struct(order + "8xH2xI").unpack_from(block)
-    name, base, exponent, offset_s = str(number), 10, 6, 0
-    for code, value in _options(block[16:-4], order):
-        if code == _NAME and value:
-            name = value.rstrip(b"\0").decode(errors="replace") or name
-        elif code == _RESOLUTION and len(value) == 1:
-            base, exponent = (2, value[0] & 0x7F) if value[0] & 0x80 else (10, value[0])
-        elif code == _TIME_OFFSET and len(value) == 8:
-            (offset_s,) = Struct(order + "q").unpack(value)
-    wanted: Literal[2, 10] = 2 if base == 2 else 10
-    return Interface(name, link_type, Clock(wanted, exponent, offset_s), most)
+    options, rest = _options(block[16:-4], order)
+    oddities = [rest] if rest else []
+    found: dict[int, bytes] = {}
+    for code, value in options:
+        if len(value) != _OPTION_BYTES.get(code, len(value)):
+            wanted = _OPTION_BYTES[code]
+            oddities.append(f"option {code}: expected {wanted} bytes, found {len(value)}; ignored")
+        else:
+            found[code] = value
+    name = found.get(_NAME, b"").rstrip(b"\0").decode(errors="replace") or str(number)
+    return Interface(name, link_type, _clock(found, order), most), oddities
 
 
-def _options(content: memoryview, order: Order) -> Iterator[tuple[int, bytes]]:
+def _clock(options: dict[int, bytes], order: Order) -> Clock:
+    (resolution,) = options.get(_RESOLUTION, b"\x06")
+    (offset_s,) = Struct(order + "q").unpack(options.get(_TIME_OFFSET, bytes(8)))
+    base: Literal[2, 10] = 2 if resolution & _BINARY else 10
+    return Clock(base, resolution & ~_BINARY, offset_s)
+
+
+def _options(content: memoryview, order: Order) -> tuple[list[tuple[int, bytes]], str]:
+    """The options of a block, and why the rest of them cannot be read, if it cannot."""
     header, at = Struct(order + "HH"), 0
+    options: list[tuple[int, bytes]] = []
     while at + header.size <= len(content):
         code, length = header.unpack_from(content, at)
         at += header.size
-        if code == _END_OF_OPTIONS or at + length > len(content):
-            return
-        yield code, bytes(content[at : at + length])
+        if code == _END_OF_OPTIONS:
+            return options, ""
+        if at + length > len(content):
+            left = len(content) - at
+            return options, f"option {code}: expected {length} bytes, found {left}; ignored"
+        options.append((code, bytes(content[at : at + length])))
         at += (length + 3) & ~3
+    return options, ""
 
 
 @dataclass(frozen=True)

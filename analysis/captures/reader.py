@@ -174,9 +174,11 @@ def _pcap_from_header(window: Window, section: Section) -> Iterator[Frames | Pro
         yield problem
         return
     link_type = section.table.interfaces[0].link_type
-    unknown = link_type_problem(link_type, pcap.LINK_TYPE_AT)
-    if unknown:
-        yield unknown
+    oddities = (
+        pcap.minor_version_problem(window, section),
+        link_type_problem(link_type, pcap.LINK_TYPE_AT),
+    )
+    yield from filter(None, oddities)
     window.move(pcap.FILE_HEADER_BYTES)
     yield from pcap.read_frames(window, section, 1)
 

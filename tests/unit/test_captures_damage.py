@@ -57,6 +57,8 @@ def claims(length: int) -> bytes:
         (pcap([PLAIN]) + claims(262_144) + bytes(1_000), 1, [(87, "cut short")]),
         (pcap([bytes(262_144), PLAIN]), 2, []),
         (pcap([PLAIN], 147), 1, [(20, "unknown link type")]),
+        (pcap([])[:6] + b"\x05\0" + pcap([PLAIN])[8:], 1, [(6, "unknown version")]),
+        (pcap([])[:6] + b"\x02\0" + pcap([PLAIN])[8:], 1, [(6, "unknown version")]),
     ],
 )
 def test_pcap(content: bytes, packets: int, found: list[tuple[int, str]], tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def ng_block(kind: int, length: int, content: bytes, end: int | None = None) -> 
 
 BIG = struct.pack("<IIIII", 0, 0, 0, 100, 100)
 SIZE = len(NG)
-STRANGER, TOO_LONG = "unknown interface", "impossible length"
+STRANGER, TOO_LONG, BAD_OPTION = "unknown interface", "impossible length", "bad option"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,14 @@ STRANGER, TOO_LONG = "unknown interface", "impossible length"
         (section()[:10], 0, [(0, "cut short")]),
         (section()[:8] + b"ABCD" + section()[12:], 0, [(0, "bad block")]),
         (section()[:12] + b"\x09" + section()[13:], 0, [(0, "unknown version")]),
+        (section(minor_version=1) + interface() + enhanced(PLAIN), 0, [(0, "unknown version")]),
+        (section(">", 3) + interface(order=">"), 0, [(0, "unknown version")]),
+        (section(minor_version=2) + interface() + enhanced(PLAIN), 1, []),  # means 1.0
+        (NG + enhanced(PLAIN) + section(minor_version=9), 1, [(SIZE + 80, "unknown version")]),
+        # Options that make no sense are ignored.
+        (section() + interface(options=[(9, b"\x09\0")]) + enhanced(PLAIN), 1, [(28, BAD_OPTION)]),
+        (section() + interface(options=[(14, b"\1")]) + enhanced(PLAIN), 1, [(28, BAD_OPTION)]),
+        (section() + block(1, b"\1" + bytes(7) + b"\2\0\x09\0" + bytes(4)), 0, [(28, BAD_OPTION)]),
         (NG + enhanced(PLAIN)[:-1], 0, [(SIZE, "cut short")]),
         (NG + enhanced(PLAIN) + bytes(3), 1, [(SIZE + 80, "cut short")]),
         # Whole blocks that make no sense are left out.

@@ -14,13 +14,17 @@ from tests.capture_files import (
     LABEL,
     LAST_LABEL,
     NANO,
+    PLAIN,
     SHARED_CAPTURES,
+    enhanced,
     errors,
     ethernet,
+    interface,
     ipv4,
     ipv6,
     pcap,
     rows,
+    section,
     service_header,
     udp,
 )
@@ -131,6 +135,13 @@ def test_in_what_is_passed_over_in_silence_tshark_finds_no_ip_either(tmp_path: P
     ]
     path.write_bytes(pcap(frames))
     assert {row["source"] for row in by_tshark(path)} == {None}
+
+
+@pytest.mark.parametrize("minor_version", [0, 1, 2, 3])
+def test_minor_versions(minor_version: int, tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(section(minor_version=minor_version) + interface() + enhanced(PLAIN, 5))
+    assert [in_common_words(row) for row in rows(path)] == by_tshark(path)
 
 
 @pytest.mark.parametrize(
