@@ -24,7 +24,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from agents.kinds import messages_of
+from agents.kinds import find_protocol, messages_of
 from agents.records import RecordRow, read_records
 from agents.wire.codec import kind_names
 from testbed.errors import UsageError
@@ -143,6 +143,7 @@ class RunDirectory:
                 "experiment": experiment.to_dict(),
                 "message_kinds": kind_names(),
                 "messages": msgspec.to_builtins(messages_of(experiment.layers)),
+                "guarantee": _guarantee(experiment),
                 "played_faults": [asdict(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
                 "versions": versions(),
@@ -152,6 +153,12 @@ class RunDirectory:
                 "phases_s": self.phases,
             },
         )
+
+
+def _guarantee(experiment: Experiment) -> str | None:
+    """What the publish/subscribe layer promises, if there is one."""
+    kind = experiment.pubsub.get("kind")
+    return None if kind is None else find_protocol("pubsub", kind).guarantee
 
 
 def load_run_experiment(run: Path) -> tuple[Experiment, str]:

@@ -244,7 +244,9 @@ def _columns(
 
 
 def _values(experiment: Experiment, keys: Sequence[str], label: str | None) -> dict[str, Any]:
-    document = experiment.to_dict()
+    plain = experiment.to_dict()
+    # A forwarder's setting that stands in [workload] is resolved in [pubsub].
+    document = plain | {"workload": {**plain["pubsub"], **plain["workload"]}}
     return {key: label if key == VARIANT else _get(document, key) for key in keys}
 
 
