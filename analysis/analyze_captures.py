@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from analysis.captures.finding import find_captures
+from analysis.captures import find_captures
 from analysis.captures.parquet import ERRORS, PACKETS, write_packets
 from analysis.errors import AnalysisError
 from analysis.metrics.packet_summary import Rows, gather

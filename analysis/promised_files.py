@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.captures.finding import why_no_capture
+from analysis.captures import why_no_capture
 from analysis.run_directory import RecordedRun
 from topologies.errors import TestbedError
 

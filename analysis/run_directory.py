@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from analysis.agent_lives import AgentLives, read_lives
 from analysis.agent_records import AgentRecords, read_agent_records
-from analysis.captures.finding import find_captures
+from analysis.captures import find_captures
 from analysis.errors import AnalysisError, CaptureError
 from analysis.json_files import read_object
 from analysis.message_kinds import MessageKind, read_message_kinds

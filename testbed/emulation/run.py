@@ -10,11 +10,13 @@ from typing import Any
 from agents.agent_spec import AgentSpec
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.capture import Capture
+from testbed.emulation.faults import EmulatedFaults
 from testbed.emulation.forecast import foresee
 from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
-from testbed.experiment.file import Experiment, Fault
+from testbed.experiment.faults import carry_out
+from testbed.experiment.file import Experiment
 from topologies.underlay import Underlay
 
 _PROGRESS_S = 5.0
@@ -121,6 +123,7 @@ def _play(
     origin_ns = agents.go()
     clock = {"origin_ns": origin_ns, "realtime_offset_ns": _realtime_offset_ns()}
     scale = experiment.time_scale
+    faults = EmulatedFaults(network, agents, scale)
 
     def wait_until(run_s: float) -> None:
         for now_ns in _waits(network, origin_ns + int(run_s * scale * 1e9)):
@@ -131,7 +134,7 @@ def _play(
     for fault in sorted(experiment.faults, key=lambda fault: fault.at_s):
         wait_until(fault.at_s)
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
-        _inflict(fault, network, agents, scale)
+        carry_out(faults, fault)
     wait_until(experiment.duration_s)
     return clock
 
@@ -152,23 +155,3 @@ def _waits(network: EmulatedNetwork, end_ns: int) -> Iterator[int]:
             )
         if left_s > _PROGRESS_S:
             yield now_ns
-
-
-def _inflict(
-    fault: Fault, network: EmulatedNetwork, agents: AgentProcesses, time_scale: float
-) -> None:
-    match fault.action:
-        case "kill-agent":
-            agents.kill(fault.target)
-        case "stop-agent":
-            agents.leave(fault.target)
-        case "restart-agent":
-            agents.restart(fault.target)
-        case "link-down" | "link-up":
-            a, b = fault.target.split("-")
-            network.set_link(a, b, up=fault.action == "link-up")
-        case "router-down" | "router-up":
-            network.set_router(fault.target, up=fault.action == "router-up")
-        case "delay":
-            a, b = fault.target.split("-")
-            network.set_delay(a, b, int(fault.delay_us * time_scale))

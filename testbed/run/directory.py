@@ -28,7 +28,8 @@ from agents.kinds import find_protocol, messages_of
 from agents.records import RecordRow, read_records
 from agents.wire.codec import kind_names
 from testbed.errors import UsageError
-from testbed.experiment.file import Experiment, Fault, experiment_from_dict
+from testbed.experiment.faults import Fault
+from testbed.experiment.file import Experiment, experiment_from_dict
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
 from workloads.workload import Workload

@@ -66,11 +66,9 @@ def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
     So runs that were finished before are found again.
     """
     topology, pubsub, workload = plain["topology"], plain["pubsub"], plain["workload"]
-    if topology["kind"] != "waxman-hierarchical":
-        used = {k: v for k, v in topology.items() if k not in ("edge_connection", "border_degree")}
-        if topology["kind"] == "transit-stub":
-            used["generator"] = 2  # which makes other networks of a seed than the first one did
-        plain = {**plain, "topology": used}
+    if topology["kind"] == "transit-stub":
+        # Which makes other networks of a seed than the first one did.
+        plain = {**plain, "topology": {**topology, "generator": 2}}
     if pubsub and pubsub["kind"] != find_workload(workload["kind"]).pubsub:
         return plain
     settings = {key: value for key, value in pubsub.items() if key != "kind"}

@@ -28,10 +28,12 @@ from testbed.cli import main
 from testbed.emulation import run as emulation_run
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
-from testbed.experiment.file import Experiment, Fault, TopologySettings
+from testbed.experiment.faults import Fault
+from testbed.experiment.file import Experiment
 from testbed.run.lifecycle import Outcome, run_experiment
 from testbed.run.stage import assign_agents, make_underlay
 from topologies.routes import Routes
+from topologies.topology import TopologySettings
 from topologies.underlay_file import load_underlay
 
 SMALL = Experiment(

@@ -82,16 +82,20 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
             "topology.kind: expected one of waxman, waxman-hierarchical, transit-stub, file",
         ),
         (
-            "[topology]\nedge_connection = 'best'",
+            "[topology]\nkind = 'waxman-hierarchical'\nedge_connection = 'best'",
             "topology.edge_connection: expected one of random, .*; found 'best'",
         ),
         (
-            "[topology]\nborder_degree = 0",
+            "[topology]\nkind = 'waxman-hierarchical'\nborder_degree = 0",
             "topology.border_degree: expected 1 or more, found 0",
         ),
         (
             "[topology]\nrooters = 3",
             "topology.rooters: .* the nearest known key is topology.routers",
+        ),
+        (
+            "[topology]\nborder_degree = 2",
+            "topology.border_degree: expected a setting of waxman, found one of waxman-hier",
         ),
         ("[topology]\nhosts = 1", "topology.hosts: expected 2 or more, found 1"),
         ("[topology]\nkind = 'file'", "topology.file: expected a file for the kind `file`"),
