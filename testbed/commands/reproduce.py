@@ -16,8 +16,9 @@ from testbed.commands.sweep import add_arguments, draw_figures, load_measure, ma
 from testbed.errors import ExperimentError, UsageError
 from testbed.experiment.file import BACKENDS, parse_change
 from testbed.ownership import hand_over
-from testbed.sweeps.directory import FAILED, Row, SweepDirectory, count_commits, find_runs
+from testbed.sweeps.directory import SweepDirectory, find_runs
 from testbed.sweeps.file import Sweep, load_sweep
+from testbed.sweeps.rows import FAILED, Row, count_commits
 from testbed.sweeps.runs import Carrier, play_sweep
 
 if TYPE_CHECKING:
