@@ -41,21 +41,21 @@ _SAMPLE_TIMEOUT_US = 2_000_000
 _MESSAGE_ID_TICK_US = 10
 
 
-@message(1)
+@message(1, role="upkeep")
 class Acknowledgement(Struct, frozen=True):
     """The sender of this has the message with that id."""
 
     message_id: U32
 
 
-@message(2)
+@message(2, role="upkeep")
 class Ping(Struct, frozen=True):
     """Please answer at once."""
 
     token: U32
 
 
-@message(3)
+@message(3, role="upkeep")
 class Pong(Struct, frozen=True):
     """The answer to a ping."""
 
@@ -63,7 +63,7 @@ class Pong(Struct, frozen=True):
 
 
 # A datagram among the actions is to be put on the network.
-Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Deliver | Record
+Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Record
 Actions = list[Action]
 
 
@@ -220,7 +220,7 @@ class Agent:
             elif type(effect) is MeasureDelay:
                 measure = self._measure(now_us, effect.target, effect.samples)
                 actions += self._carry_out(now_us, measure)
-            elif type(effect) is not Announce:  # a protocol alone has nobody to tell
+            elif not isinstance(effect, Announce | Deliver):  # a protocol alone has nobody to tell
                 actions.append(effect)
         return actions
 
@@ -282,6 +282,7 @@ _OWN_HANDLERS: dict[type, Callable[[Agent, int, PeerId, Any], Effects]] = {
     Ping: Agent._on_ping,
     Pong: Agent._on_pong,
 }
+OWN_MESSAGES = tuple(_OWN_HANDLERS)  # which every agent sends and takes, whatever its protocols
 
 
 def _wrong(message: Any, what: str) -> ValueError:

@@ -1,15 +1,17 @@
-"""Who plays where: what one agent of a run is told before it starts."""
+"""The specification of one agent of a run: what it is told before it starts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from agents.protocol import Surroundings
+from workloads.share import Share
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """Where and when an agent starts, whom it knows then, and the seed of its dice."""
+    """Where and when an agent starts, whom it knows then, and its share of the workload."""
 
     host: str
     address: int
@@ -20,11 +22,12 @@ class AgentSpec:
     peers: int
     run_seed: int
     hosts: Mapping[str, int] = field(default_factory=dict)  # of all agents, where names are used
+    workload: Share = field(default_factory=Share)
 
-    def surroundings(self, life: int) -> Surroundings:
-        """What the agent is given in one of its lives, each with dice of its own."""
-        dice = Random(f"{self.run_seed}/{self.host}/{life}")
+    def surroundings(self, start: int, shared: dict[str, Any]) -> Surroundings:
+        """What the agent is given when it starts for the first, second, ... time."""
+        seed = f"{self.run_seed}/{self.host}/{start}"
         return Surroundings(
-            self.address, self.contacts, dice, {}, self.targets, self.number, self.peers,
-            self.run_seed, self.hosts,
+            self.address, self.contacts, Random(seed), None, self.targets, self.number, self.peers,
+            self.run_seed, self.hosts, self.workload, Random(f"{seed}/pubsub"), shared,
         )  # fmt: skip

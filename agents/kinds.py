@@ -1,15 +1,19 @@
 """The protocols that an experiment can name, and agents made from what it says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from agents.agent import Agent
-from agents.protocol import Protocol, Surroundings
-from agents.stack import Stack
+import msgspec
 
-# The layers of an agent from the lowest up, as sections of an experiment file, and their rivals.
+from agents.agent import OWN_MESSAGES, Agent
+from agents.protocol import Protocol, Surroundings
+from agents.pubsub.application import Application
+from agents.stack import Stack
+from agents.wire.codec import MessageKind, describe_message
+
+# The layers of an agent from the lowest up, as sections of an experiment file, and their kinds.
 # An agent's process loads only what it runs: some have a thousand such processes.
 LAYERS: dict[str, dict[str, str]] = {
     "overlay": {
@@ -24,10 +28,8 @@ LAYERS: dict[str, dict[str, str]] = {
         "mst": "agents.routing.cores.routing.SpanningTreeRouting",
         "opt": "agents.routing.shortest_paths.routing.ShortestPathRouting",
     },
-    "workload": {
-        "content-uniform": "agents.pubsub.content.forwarder.ContentUniform",
-        "content-zipf": "agents.pubsub.content.forwarder.ContentZipf",
-        "content-given": "agents.pubsub.content.given.ContentGiven",
+    "pubsub": {
+        "content": "agents.pubsub.content.forwarder.Content",
     },
 }
 
@@ -39,21 +41,33 @@ def find_protocol(section: str, kind: str) -> type[Protocol]:
     return protocol
 
 
+def messages_of(layers: Mapping[str, Mapping[str, Any]]) -> list[MessageKind]:
+    """The messages of agents with the protocols of an experiment's sections, by their numbers."""
+    found = [describe_message(cls, "agent") for cls in OWN_MESSAGES]
+    for section, settings in layers.items():
+        messages = find_protocol(section, settings["kind"]).messages
+        found += [describe_message(cls, section) for cls in messages]
+    return sorted(found, key=lambda kind: kind.number)
+
+
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:
-    """A new agent with the protocols and settings of an experiment's sections."""
-    protocols = [
-        find_protocol(section, layers[section]["kind"])(
-            replace(given, settings=_settings(layers[section]))
-        )
-        for section in LAYERS
-        if section in layers
-    ]
-    return Agent(given.me, run_id, _on_top_of_each_other(protocols))
+    """A new agent with the protocols and settings of an experiment's sections.
+
+    Publish/subscribe has the application on top, and random numbers of its own: overlay and routing
+    draw the same ones whatever is above them.
+    """
+    protocols: list[Protocol] = []
+    for section in LAYERS:
+        if section in layers:
+            protocol = find_protocol(section, layers[section]["kind"])
+            random = given.pubsub_random if section == "pubsub" else given.random
+            settings = settings_of(protocol, layers[section])
+            protocols.append(protocol(replace(given, settings=settings, random=random)))
+    if "pubsub" in layers:
+        protocols.append(Application(given, has_trees="routing" in layers))
+    return Agent(given.me, run_id, protocols[0] if len(protocols) == 1 else Stack(protocols))
 
 
-def _settings(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in section.items() if key != "kind"}
-
-
-def _on_top_of_each_other(protocols: Sequence[Protocol]) -> Protocol:
-    return protocols[0] if len(protocols) == 1 else Stack(protocols)
+def settings_of(protocol: type[Protocol], section: Mapping[str, Any]) -> msgspec.Struct:
+    """The settings of a protocol from a section of an experiment that was checked before."""
+    return protocol.Settings(**{key: value for key, value in section.items() if key != "kind"})

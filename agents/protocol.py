@@ -14,6 +14,7 @@ from typing import Any, ClassVar, final
 import msgspec
 
 from agents.probing.route import Route
+from workloads.share import Share
 
 # A peer is known by the IPv4 address of its host, as a number.
 PeerId = int
@@ -61,9 +62,14 @@ class MeasureDelay(msgspec.Struct, frozen=True):
 
 @final
 class Deliver(msgspec.Struct, frozen=True):
-    """An event has arrived where somebody wants it."""
+    """An event has arrived where somebody wants it; the application is told.
+
+    `hop_count` counts the overlay links that it came over, the one from `sender` included.
+    """
 
     event_id: int
+    sender: PeerId
+    hop_count: int
 
 
 @final
@@ -105,9 +111,13 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Announced by an overlay: the peers it links this one to, and the one-way delay to each."""
+    """Announced by an overlay: the peers it links this one to, and the one-way delay to each.
+
+    An overlay may tell apart what its links are for, as in `successor` or `finger`: `roles`.
+    """
 
     delays_us: Mapping[PeerId, int]
+    roles: Mapping[PeerId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,44 +128,53 @@ class Surroundings:
     it. `number` counts the agents of a run from 0 to `peers` - 1, and `run_seed` is the same for
     all, so that they can agree on what is drawn from it. `hosts` has the name and address of every
     agent's host in the order of their numbers, where a protocol of the run says `names_hosts`.
+    `workload` is this peer's share of the workload, so that an overlay knows its interests before
+    the application announces them. The agents of a process have `shared` in common, for caches that
+    do not change what they do. `settings` are the protocol's own `Settings`; without any, it has
+    its defaults.
     """
 
     me: PeerId
     contacts: tuple[PeerId, ...]
     random: Random
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: msgspec.Struct | None = None
     targets: tuple[PeerId, ...] = ()
     number: int = 0
     peers: int = 1
     run_seed: int = 0
     hosts: Mapping[str, PeerId] = field(default_factory=dict)
+    workload: Share = field(default_factory=Share)
+    pubsub_random: Random = field(default_factory=lambda: Random(0))
+    shared: dict[str, Any] = field(default_factory=dict)
+
+
+class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a protocol that can only be run in one way."""
 
 
 class Protocol:
     """A protocol that does nothing; real ones override what they care about.
 
-    `defaults` names the settings of a protocol, which an experiment file may change; `messages`
-    are the kinds of message that it sends and is told of, and no others are. `names_hosts` says
-    that settings speak of hosts by name.
+    `Settings` is a frozen msgspec struct of what an experiment file may set: its fields have types,
+    ranges, defaults and descriptions, as in `Annotated[int, Meta(ge=1, description="...")] = 3`.
+    Its `__post_init__` may raise ValueError, as in `links: expected pairs of hosts, found none`,
+    for what a field alone cannot say. `messages` are the kinds of message that the protocol sends
+    and is told of, and no others are. `names_hosts` says that settings speak of hosts by name.
     """
 
-    defaults: ClassVar[Mapping[str, Value]] = {}
+    Settings: ClassVar[type[msgspec.Struct]] = NoSettings
     messages: tuple[type, ...] = ()
     names_hosts: ClassVar[bool] = False
 
     @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise ValueError, as in `ttl: expected 1 or more, found 0`, if they make no sense."""
-
-    @classmethod
-    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+    def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:
         """Raise ValueError if settings that name hosts make no sense with those of the network."""
 
     def __init__(self, given: Surroundings) -> None:
         self.me = given.me
         self.contacts = given.contacts
         self.random = given.random
-        self.settings = {**self.defaults, **given.settings}
+        self.settings: Any = given.settings if given.settings is not None else self.Settings()
 
     def on_start(self, now_us: int) -> Effects:
         """The agent has come up."""
@@ -187,4 +206,8 @@ class Protocol:
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
         """Another protocol of this agent has announced something."""
+        return ()
+
+    def on_delivery(self, now_us: int, delivery: Deliver) -> Effects:
+        """A layer below delivers an event; only the highest layer is told."""
         return ()

@@ -1,8 +1,8 @@
-"""Protocols on top of each other: an overlay, the routing on it, and what is routed.
+"""Protocols on top of each other: overlay, routing, publish/subscribe, application.
 
 Each layer is a protocol of its own and does not know the others. Its messages, timers, probes and
-measurements come back to it; what it announces reaches the others. So any layer can be replaced
-by a rival.
+measurements come back to it; what it announces reaches the others, and what it delivers reaches
+the highest. So any layer can be replaced by another of its kind.
 """
 
 from collections import defaultdict
@@ -14,6 +14,7 @@ from agents.protocol import (
     Announce,
     CancelTimer,
     Delay,
+    Deliver,
     Effect,
     Effects,
     MeasureDelay,
@@ -88,6 +89,8 @@ class Stack(Protocol):
                 marked.append(CancelTimer((i, effect.name)))
             elif type(effect) is Announce:
                 marked += self._announce(now_us, i, effect.content)
+            elif type(effect) is Deliver:
+                marked += self._deliver(now_us, effect)
             else:
                 if type(effect) is ProbeRoute:
                     self._asked_route[effect.target].add(i)
@@ -95,6 +98,10 @@ class Stack(Protocol):
                     self._asked_delay[effect.target].add(i)
                 marked.append(effect)
         return marked
+
+    def _deliver(self, now_us: int, delivery: Deliver) -> list[Effect]:
+        top = len(self._layers) - 1
+        return self._from(now_us, top, self._layers[top].on_delivery(now_us, delivery))
 
     def _announce(self, now_us: int, announcer: int, content: Any) -> list[Effect]:
         effects: list[Effect] = []

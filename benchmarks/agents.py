@@ -47,7 +47,7 @@ def run() -> dict[str, float]:
     ):
         there, held_ns = time.monotonic(), network.clock.held_ns
         agents = AgentProcesses(
-            network, experiment, assign_agents(experiment, underlay), Path(folder)
+            network, experiment, assign_agents(experiment, underlay, None), Path(folder)
         )
         try:
             agents.start()

@@ -63,7 +63,7 @@ def _construct(peers: int, routers: int) -> Construction:
     )
     start = time.process_time()
     underlay = make_underlay(experiment)
-    specs = assign_agents(experiment, underlay)
+    specs = assign_agents(experiment, underlay, None)
     ready = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         figures = simulate(experiment, underlay, specs, Path(folder), lambda _line: None)

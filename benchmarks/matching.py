@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from itertools import cycle, islice
 
-from workloads.content.generator import Workload, make_workload
+from workloads.content.generator import DrawnContent, make_workload
 from workloads.content.matching import MatchIndex
 from workloads.content.subscription import Point, Subscription
 
@@ -35,7 +35,7 @@ def run() -> dict[str, float]:
     return figures
 
 
-def _measure(workload: Workload) -> dict[str, float]:
+def _measure(workload: DrawnContent) -> dict[str, float]:
     held = list(enumerate(subscriptions[0] for subscriptions in workload.subscriptions))
     index = workload.index()
     points = [event.point for event in workload.events]

@@ -51,7 +51,7 @@ class Crowd:
 
     def make_agents(self, kind: type[Agent] = Agent) -> dict[str, Agent]:
         """New agents, the same each time."""
-        settings = {"period_us": _PERIOD_US, "rounds": self.rounds}
+        settings = GossipSize.Settings(period_us=_PERIOD_US, rounds=self.rounds)
         agents = {}
         for host, known in self.contacts.items():
             address = int(IPv4Address(self.underlay.address[host]))

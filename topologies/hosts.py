@@ -11,7 +11,7 @@ import numpy as np
 
 from topologies.errors import TopologyError
 from topologies.parameters import check_parameter, check_seed
-from topologies.routes import Routes
+from topologies.statistics import mean_delay_us
 from topologies.underlay import Channel, Host, Link, Router, Underlay
 
 # The TDO paper, section 6: last miles of 5 to 10 % of the mean router-to-router delay.
@@ -33,7 +33,8 @@ def attach_hosts(underlay: Underlay, hosts: int, seed: int) -> Underlay:
     candidates = [router for router in underlay.routers if router.role == "stub"]
     candidates = candidates or list(underlay.routers)
     routers = [candidates[i] for i in rng.integers(len(candidates), size=hosts)]
-    low, high = (share * Routes(underlay).mean_delay_us() for share in _LAST_MILE_SHARE)
+    mean_us = mean_delay_us(underlay)
+    low, high = (share * mean_us for share in _LAST_MILE_SHARE)
     delays_us = np.maximum(1, np.rint(rng.uniform(low, high, size=hosts))).astype(int).tolist()
     names = [f"h{number}" for number in range(1, hosts + 1)]
     last_miles = map(Link.symmetric, names, (router.name for router in routers), delays_us)

@@ -28,6 +28,7 @@ _DESTINATIONS_AT_ONCE = 256
 NO_ROUTE = -1
 
 Edges = tuple[tuple[int, int, float], ...]
+_Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 class Routes:
@@ -93,25 +94,55 @@ class Routes:
         return self.underlay.routers[index].name
 
 
+def delays_to(underlay: Underlay, destinations: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The delays of the routes to some routers, a row for each; some rows of `Routes.delay_us`.
+
+    It takes a fraction of the time of `Routes`, which finds next hops as well.
+    """
+    count = len(underlay.routers)
+    graph = _reversed_graph(count, _columns(tuple(_directed_edges(underlay, frozenset()))))
+    delays_us = np.empty((len(destinations), count), dtype=np.int64)
+    for start in range(0, len(destinations), _DESTINATIONS_AT_ONCE):
+        chunk = slice(start, start + _DESTINATIONS_AT_ONCE)
+        delays_us[chunk] = _whole_delays(dijkstra(graph, indices=destinations[chunk]))
+    return delays_us
+
+
 @lru_cache(maxsize=1)  # placing hosts, simulating and measuring ask for the same routes in turn
 def _find_routes(count: int, edges: Edges) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The next hops and delays between some routers; for all who ask, so nobody may write."""
-    columns = np.array(edges, dtype=np.float64).reshape(-1, 3).T
-    source, target, weight = columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2]
-    graph = csr_array((weight, (target, source)), shape=(count, count))
+    columns = _columns(edges)
+    graph = _reversed_graph(count, columns)
     next_hop = np.full((count, count), NO_ROUTE, dtype=np.int32)
     delay_us = np.full((count, count), NO_ROUTE, dtype=np.int64)
     for start in range(0, count, _DESTINATIONS_AT_ONCE):
         chunk = np.arange(start, min(start + _DESTINATIONS_AT_ONCE, count))
         distance = dijkstra(graph, indices=chunk).T.copy()
-        next_hop[chunk] = _next_hops(source, target, weight, distance).T
-        reached = np.isfinite(distance)
-        if distance[reached].max() >= _LARGEST_WEIGHT:
-            raise TopologyError("routes: expected delays below 134 s, found a longer route")
-        delay = np.where(reached, distance, 0) // _MICROSECOND
-        delay_us[chunk] = np.where(reached, delay, NO_ROUTE).T
+        next_hop[chunk] = _next_hops(*columns, distance).T
+        delay_us[chunk] = _whole_delays(distance).T
     next_hop.flags.writeable = delay_us.flags.writeable = False
     return next_hop, delay_us
+
+
+def _columns(edges: Edges) -> _Columns:
+    """The sources, the targets and the weights of some edges."""
+    columns = np.array(edges, dtype=np.float64).reshape(-1, 3).T
+    return columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2]
+
+
+def _reversed_graph(count: int, columns: _Columns) -> csr_array:
+    """The graph in which a way from a destination is a way to it in the network."""
+    source, target, weight = columns
+    return csr_array((weight, (target, source)), shape=(count, count))
+
+
+def _whole_delays(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The delays in the weights of routes, in whole microseconds."""
+    reached = np.isfinite(distance)
+    if distance[reached].max() >= _LARGEST_WEIGHT:
+        raise TopologyError("routes: expected delays below 134 s, found a longer route")
+    delay: NDArray[np.float64] = np.where(reached, distance, 0) // _MICROSECOND
+    return np.where(reached, delay, NO_ROUTE)
 
 
 def _directed_edges(underlay: Underlay, down: Set[str]) -> list[tuple[int, int, float]]:

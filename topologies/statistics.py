@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from topologies.routes import Routes
+from topologies.routes import Routes, delays_to
 from topologies.underlay import Underlay
 
 _ROUTERS_AT_ONCE = 256
+# Routes between all routers take time in the square of their number: of larger networks, those to
+# some routers stand for all.
+MOST_ROUTERS = 2048
+SAMPLED_ROUTERS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,9 @@ class Distribution:
 class UnderlayStatistics:
     """An underlay in numbers; degrees, hops and delays are those of routers, without hosts.
 
-    `hops` are those of the routes with the fewest, between every two routers; `delay_us` are
-    the delays of the routes that packets take.
+    `hops` are those of the routes with the fewest, and `delay_us` the delays of the routes that
+    packets take: from every router to each of `destinations` routers, which are all of them in
+    networks of up to 2,048 routers, and 512 in larger ones.
     """
 
     routers: int
@@ -43,6 +48,7 @@ class UnderlayStatistics:
     links: int
     degree_mean: float
     degree_max: int
+    destinations: int
     hops: Distribution
     delay_us: Distribution
     last_mile_min_us: int | None
@@ -55,6 +61,7 @@ class UnderlayStatistics:
 
 def describe(underlay: Underlay) -> UnderlayStatistics:
     """The statistics of an underlay."""
+    destinations = sample_routers(underlay)
     degrees = np.bincount(_link_ends(underlay).ravel(), minlength=len(underlay.routers))
     last_miles_us = [
         channel.delay_us for link in underlay.last_mile.values() for channel in (link.ab, link.ba)
@@ -67,22 +74,39 @@ def describe(underlay: Underlay) -> UnderlayStatistics:
         links=len(underlay.router_links),
         degree_mean=float(degrees.mean()),
         degree_max=int(degrees.max()),
-        hops=_distribution(hop_matrix(underlay)),
-        delay_us=_distribution(Routes(underlay).delay_us),
+        destinations=len(destinations),
+        hops=_distribution(hop_matrix(underlay, destinations), destinations),
+        delay_us=_distribution(delays_to(underlay, destinations), destinations),
         last_mile_min_us=min(last_miles_us, default=None),
         last_mile_max_us=max(last_miles_us, default=None),
     )
 
 
-def hop_matrix(underlay: Underlay) -> NDArray[np.int16]:
-    """The fewest links between every two routers, by their positions."""
+def sample_routers(underlay: Underlay) -> NDArray[np.int64]:
+    """The positions of all routers, or of some that are evenly spread where there are many."""
+    count = len(underlay.routers)
+    if count <= MOST_ROUTERS:
+        return np.arange(count)
+    return np.arange(SAMPLED_ROUTERS) * count // SAMPLED_ROUTERS
+
+
+def mean_delay_us(underlay: Underlay) -> float:
+    """The mean delay between two different routers, or to some of them where there are many."""
+    if len(underlay.routers) <= MOST_ROUTERS:
+        return Routes(underlay).mean_delay_us()  # these are kept for those who ask next
+    delays_us = delays_to(underlay, sample_routers(underlay))
+    return float(delays_us.sum() / (delays_us.size - len(delays_us)))
+
+
+def hop_matrix(underlay: Underlay, destinations: NDArray[np.int64]) -> NDArray[np.int16]:
+    """The fewest links to some routers, a row for each, from every router."""
     count = len(underlay.routers)
     ends = _link_ends(underlay)
     graph = csr_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(count, count))
-    hops = np.empty((count, count), dtype=np.int16)
-    for start in range(0, count, _ROUTERS_AT_ONCE):
-        chunk = np.arange(start, min(start + _ROUTERS_AT_ONCE, count))
-        hops[chunk] = dijkstra(graph, directed=False, unweighted=True, indices=chunk)
+    hops = np.empty((len(destinations), count), dtype=np.int16)
+    for start in range(0, len(destinations), _ROUTERS_AT_ONCE):
+        chunk = slice(start, start + _ROUTERS_AT_ONCE)
+        hops[chunk] = dijkstra(graph, directed=False, unweighted=True, indices=destinations[chunk])
     return hops
 
 
@@ -93,9 +117,11 @@ def _link_ends(underlay: Underlay) -> NDArray[np.int64]:
     return np.array(ends, dtype=np.int64).reshape(-1, 2).T
 
 
-def _distribution(matrix: NDArray[Any]) -> Distribution:
+def _distribution(matrix: NDArray[Any], destinations: NDArray[np.int64]) -> Distribution:
     """The distribution of what a matrix says about two different routers."""
-    values = matrix[~np.eye(len(matrix), dtype=bool)]
+    is_other = np.ones(matrix.shape, dtype=bool)
+    is_other[np.arange(len(destinations)), destinations] = False
+    values = matrix[is_other]
     if not values.size:
         return Distribution(0, 0, 0, 0, 0, 0, 0)
     p5, p25, p50, p75, p95 = np.percentile(values, (5, 25, 50, 75, 95)).tolist()

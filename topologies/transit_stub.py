@@ -5,17 +5,18 @@ routers; on each transit router some stub domains, each a random connected graph
 by one link. Sizes are averages: a single domain is larger or smaller, the number of routers
 is exact.
 
-Two traits of GT-ITM's networks come from its program and not from its paper. We follow the
+Three traits of GT-ITM's networks come from its program and not from its paper. We follow the
 program, since published results stand on its networks:
 
 - two neighbouring transit domains are joined by two links, each between random routers;
 - only the first transit domain has the link probability meant for transit domains, the
-  others have the one meant for stub domains.
+  others have the one meant for stub domains;
+- only the first transit domain has the width that the header of GT-ITM's files states. The
+  others are as narrow as a stub domain, and lie in the lower left corner of the square that
+  the stated width gives them. Domains are therefore nearer to each other than the header says.
 
-We depart from the program in three places: every transit domain is as wide as its header says
-(there, all but the first are as narrow as a stub domain), two routers never get a second
-link, and a number of routers that the averages do not give is met by making some stub
-domains one router larger.
+We depart from the program in two places: two routers never get a second link, and a number of
+routers that the averages do not give is met by making some stub domains one router larger.
 """
 
 import math
@@ -112,16 +113,19 @@ def _check_parameters(
 def _choose_widths(sizes: DomainSizes) -> _Widths:
     """The squares of GT-ITM: 356, 178 and 64 units wide for the paper's 1,584 routers.
 
-    The plane has 80 square units for each router, and a transit domain half its width. A stub
-    domain has 16 square units for each router of the largest one that GT-ITM allows for.
+    The plane has 80 square units for each router, and a transit domain half its width, made
+    even. A stub domain has 16 square units for each router of the largest one that GT-ITM
+    allows for.
     """
     plane = round(math.sqrt(80 * sizes.routers))
+    transit = round(plane / 2)
+    transit += transit % 2
     most_transit = sizes.routers_per_transit_domain + _MOVES_PER_DOMAIN * sizes.transit_domains
     most_stubs = sizes.stub_domains_per_transit_router + _MOVES_PER_DOMAIN * most_transit
     most_routers = sizes.routers_per_stub_domain + _MOVES_PER_DOMAIN * most_stubs
     stub = round(math.sqrt(16 * most_routers))
     # In small networks that would be wider than the plane, for which GT-ITM has no answer.
-    return _Widths(plane, plane // 2, min(stub, plane // 2))
+    return _Widths(plane, transit, min(stub, transit))
 
 
 class _Draft:
@@ -166,12 +170,13 @@ class _Draft:
 
     def _add_transit_domain(self, stub_sizes: list[list[int]]) -> None:
         """Add a transit domain with a router for each entry, on which stubs of these sizes hang."""
-        number, widths = len(self._transit_domains), self._widths
+        number, widths, chances = len(self._transit_domains), self._widths, self._chances
         middle = self._rng.integers(widths.plane, size=2)
         corner = np.clip(middle - widths.transit // 2, 0, widths.plane - widths.transit)
-        places = corner + place_apart(self._rng, len(stub_sizes), widths.transit)
-        chances = self._chances
+        # GT-ITM makes all transit domains but the first with the parameters of stub domains.
+        width = widths.stub if number else widths.transit
         probability = chances.stub_link_probability if number else chances.transit_link_probability
+        places = corner + place_apart(self._rng, len(stub_sizes), width)
         routers = self._add_domain("transit", f"T:{number}", places, probability)
         self._transit_domains.append(routers)
         for router, sizes in zip(routers, stub_sizes, strict=True):

@@ -39,15 +39,15 @@ def generate_waxman(
     In the smallest networks one of the first routers may already be linked to nearly all
     others; it then makes fewer links of its own, as in BRITE.
     """
-    _check_parameters(routers, links_per_router, link_share, distance_scale)
+    check_waxman(link_share, distance_scale)
+    check_counts("routers", routers, "links_per_router", links_per_router)
     check_seed(seed)
     rng = np.random.default_rng(seed)
     places = place_apart(rng, routers, PLANE_KM)
-    reach_km = distance_scale * PLANE_KM * math.sqrt(2)
-    ends = _grow_links(rng, places, links_per_router, reach_km)
+    ends = grow_links(rng, places, links_per_router, distance_scale)
     return Underlay(
         tuple(Router(f"r{i + 1}", float(x), float(y)) for i, (x, y) in enumerate(places)),
-        tuple(_make_links(places, ends)),
+        tuple(make_links(places, ends)),
         source={
             "generator": "waxman",
             "routers": routers,
@@ -59,22 +59,26 @@ def generate_waxman(
     )
 
 
-def _check_parameters(
-    routers: int, links_per_router: int, link_share: float, distance_scale: float
-) -> None:
-    check_parameter("links_per_router", links_per_router, "1 or more", links_per_router >= 1)
-    expected = f"more routers than links_per_router, which is {links_per_router}"
-    check_parameter("routers", routers, expected, routers > links_per_router)
-    expected = f"at most {PLANE_KM**2}, one on each square kilometre"
-    check_parameter("routers", routers, expected, routers <= PLANE_KM**2)
+def check_waxman(link_share: float, distance_scale: float) -> None:
+    """Raise a TopologyError unless these are parameters of Waxman's model."""
     check_parameter("link_share", link_share, "above 0, up to 1", 0 < link_share <= 1)
     check_parameter("distance_scale", distance_scale, "above 0", 0 < distance_scale < math.inf)
 
 
-def _grow_links(
-    rng: np.random.Generator, places: Places, links_per_router: int, reach_km: float
+def check_counts(nodes_name: str, nodes: int, links_name: str, links: int) -> None:
+    """Raise a TopologyError unless so many nodes fit on the plane and can have so many links."""
+    check_parameter(links_name, links, "1 or more", links >= 1)
+    expected = f"more {nodes_name} than {links_name}, which is {links}"
+    check_parameter(nodes_name, nodes, expected, nodes > links)
+    expected = f"at most {PLANE_KM**2}, one on each square kilometre"
+    check_parameter(nodes_name, nodes, expected, nodes <= PLANE_KM**2)
+
+
+def grow_links(
+    rng: np.random.Generator, places: Places, links_per_router: int, distance_scale: float
 ) -> list[tuple[int, int]]:
     """The two ends of every link, in the order in which links are made."""
+    reach_km = distance_scale * PLANE_KM * math.sqrt(2)
     everyone = np.arange(len(places))
     ends: list[tuple[int, int]] = []
     for maker in range(links_per_router, len(places)):
@@ -111,7 +115,7 @@ def _choose_near(
     return [int(other) for other in others[np.argsort(waiting)]]
 
 
-def _make_links(places: Places, ends: list[tuple[int, int]]) -> list[Link]:
+def make_links(places: Places, ends: list[tuple[int, int]]) -> list[Link]:
     """The links with the delay of light over their length, at least a microsecond."""
     makers, others = np.array(ends).T
     lengths_km = distances(places[makers], places[others])

@@ -7,7 +7,10 @@ Links stay as they are; who fails is noticed by the layers above.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
 
 from agents.protocol import (
     Announce,
@@ -27,18 +30,22 @@ Link = tuple[str, str]
 class GivenOverlay(Protocol):
     """One peer of an overlay that was made by hand."""
 
+    class Settings(Struct, frozen=True, kw_only=True):
+        """The overlay."""
+
+        links: Annotated[str, Meta(description="pairs of hosts, as in 'h1-h2 h2-h3'")] = ""
+
+        def __post_init__(self) -> None:
+            """Refuse links that cannot be read."""
+            _neighbours(self.links)
+
+    settings: Settings
     names_hosts: ClassVar[bool] = True
-    defaults: ClassVar = {"links": ""}
 
     @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise if the links cannot be read."""
-        parse_links(settings["links"])
-
-    @classmethod
-    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+    def check_hosts(cls, settings: Settings, hosts: Collection[str]) -> None:
         """Raise if a link names a host that is not there, or if some host is cut off."""
-        neighbours = _neighbours(parse_links(settings["links"]))
+        neighbours = _neighbours(settings.links)
         for name in neighbours:
             if name not in hosts:
                 raise ValueError(
@@ -56,7 +63,7 @@ class GivenOverlay(Protocol):
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         names = {address: name for name, address in given.hosts.items()}
-        mine = _neighbours(parse_links(self.settings["links"]))[names[self.me]]
+        mine = _neighbours(self.settings.links)[names[self.me]]
         self._neighbours = [given.hosts[name] for name in mine]
         self._delays_us: dict[PeerId, int] = {}
 
@@ -76,24 +83,26 @@ class GivenOverlay(Protocol):
 
 def parse_links(text: str) -> tuple[Link, ...]:
     """The pairs of names in a text such as `h1-h2 h2-h3`."""
-    links: list[Link] = []
+    links: dict[Link, None] = {}
     for word in text.split():
         a, _, b = word.partition("-")
         if not a or not b or "-" in b:
             raise ValueError(f"links: expected pairs of hosts, as in 'h1-h2 h2-h3'; found {word!r}")
         if a == b:
             raise ValueError(f"links: expected two different hosts in each, found {word!r}")
-        if {(a, b), (b, a)} & {*links}:
+        if (a, b) in links or (b, a) in links:
             raise ValueError(f"links: expected each link once, found {word!r} again")
-        links.append((a, b))
+        links[a, b] = None
     if not links:
         raise ValueError("links: expected pairs of hosts, as in 'h1-h2 h2-h3'; found none")
     return tuple(links)
 
 
-def _neighbours(links: Collection[Link]) -> defaultdict[str, list[str]]:
+@lru_cache(maxsize=4)
+def _neighbours(text: str) -> Mapping[str, list[str]]:
+    """The neighbours of each host; the agents of a process share what is made of one text."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for a, b in links:
+    for a, b in parse_links(text):
         found[a].append(b)
         found[b].append(a)
     return found

@@ -13,15 +13,15 @@ address it hears of, with 0, so nobody has to be chosen beforehand.
 """
 
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agents.protocol import Effects, PeerId, Protocol, Record, Send, SetTimer, Surroundings
 from agents.wire.codec import F64, U32, Peer, message
 
 
-@message(20)
+@message(20, role="control")
 class Push(Struct, frozen=True):
     """What its sender holds; an answer is expected."""
 
@@ -30,7 +30,7 @@ class Push(Struct, frozen=True):
     value: F64
 
 
-@message(21)
+@message(21, role="control")
 class Pull(Struct, frozen=True):
     """The answer: by how much the peer that pushed has to change what it holds."""
 
@@ -82,15 +82,24 @@ class Share:
 class GossipSize(Protocol):
     """Estimates the number of peers, once in every epoch of some rounds."""
 
+    class Settings(Struct, frozen=True, kw_only=True):
+        """How long peers gossip."""
+
+        period_us: Annotated[int, Meta(ge=1, description="time from one exchange to the next")] = (
+            1_000_000
+        )
+        rounds: Annotated[int, Meta(ge=0, description="exchanges of a peer in an epoch")] = 40
+        epochs: Annotated[int, Meta(ge=0, description="estimates, one after the other")] = 1
+
+    settings: Settings
     messages = (Push, Pull)
-    defaults: ClassVar = {"period_us": 1_000_000, "rounds": 40, "epochs": 1}
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
-        self._period_us = int(self.settings["period_us"])
+        self._period_us = self.settings.period_us
         self._next_round = SetTimer("round", self._period_us)
-        self._rounds = int(self.settings["rounds"])
-        self._epochs = int(self.settings["epochs"])
+        self._rounds = self.settings.rounds
+        self._epochs = self.settings.epochs
         self._round = 0
         self._share = Share(0, self.me, 1.0)
 

@@ -5,9 +5,9 @@ route ends up in the records.
 """
 
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agents.probing.route import Route
 from agents.protocol import (
@@ -24,14 +24,14 @@ from agents.protocol import (
 from agents.wire.codec import U32, message
 
 
-@message(10)
+@message(10, role="upkeep")
 class Hello(Struct, frozen=True):
     """A greeting, with a number that its receiver returns."""
 
     number: U32
 
 
-@message(11)
+@message(11, role="upkeep")
 class Welcome(Struct, frozen=True):
     """The answer to a greeting."""
 
@@ -41,12 +41,20 @@ class Welcome(Struct, frozen=True):
 class HelloProtocol(Protocol):
     """Greets every contact some times, and measures delay and route to it once."""
 
+    class Settings(Struct, frozen=True, kw_only=True):
+        """How often contacts are greeted."""
+
+        greetings: Annotated[int, Meta(ge=0, description="greetings to each contact")] = 3
+        period_us: Annotated[int, Meta(ge=1, description="time from one greeting to the next")] = (
+            500_000
+        )
+
+    settings: Settings
     messages = (Hello, Welcome)
-    defaults: ClassVar = {"greetings": 3, "period_us": 500_000}
 
     def on_start(self, now_us: int) -> Effects:
         """Look at the way to every contact, and start to greet."""
-        self.left = int(self.settings["greetings"])
+        self.left = self.settings.greetings
         looks = [look(peer) for peer in self.contacts for look in (MeasureDelay, ProbeRoute)]
         return [*looks, *self.on_timer(now_us, "greet")]
 
@@ -56,7 +64,7 @@ class HelloProtocol(Protocol):
             return []
         self.left -= 1
         greetings = [Send(peer, Hello(self.left), reliable=True) for peer in self.contacts]
-        return [*greetings, SetTimer("greet", int(self.settings["period_us"]))]
+        return [*greetings, SetTimer("greet", self.settings.period_us)]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Answer a greeting; write an answer down."""

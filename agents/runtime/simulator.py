@@ -19,7 +19,7 @@ from agents.agent import Actions, Agent
 from agents.errors import AgentFailed
 from agents.probing.probe import ProbeSettings
 from agents.probing.route import Route
-from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
+from agents.protocol import CancelTimer, ProbeRoute, Record, SetTimer
 from agents.runtime.event_queue import BUCKET_BITS, Call, Event, EventQueue
 from agents.runtime.packet import Packet
 from agents.runtime.packet_notes import PacketNotes
@@ -257,8 +257,6 @@ class Simulator:
                 slot.timers.pop(action.name, None)
             elif type(action) is Record:
                 self._record(now_us, slot.host, action.what, action.values)
-            elif type(action) is Deliver:
-                self._record(now_us, slot.host, "delivered", {"event_id": action.event_id})
             elif type(action) is ProbeRoute:
                 self._probe(now_us, slot, action.target)
             else:

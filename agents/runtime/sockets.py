@@ -16,7 +16,7 @@ from typing import Any
 from agents.agent import Action, Agent
 from agents.errors import AgentFailed
 from agents.probing.route import Route
-from agents.protocol import CancelTimer, Deliver, ProbeRoute, Record, SetTimer
+from agents.protocol import CancelTimer, ProbeRoute, Record, SetTimer
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
 from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
@@ -224,8 +224,6 @@ class SocketLoop:
                 case ProbeRoute(target):
                     slot.prober.probe(started_us, target)
                     self._finish_probes(slot, started_us, ())
-                case Deliver(event_id):
-                    self._record(now_us, slot.host, "delivered", {"event_id": event_id})
                 case Record(what, values):
                     self._record(now_us, slot.host, what, values)
                 case _:

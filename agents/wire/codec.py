@@ -17,9 +17,9 @@ from a capture with array operations:
         24      8  event id, 0 if the message belongs to no event
         32      8  send time, microseconds
 
-A message is a frozen msgspec struct marked with `@message(kind)`; its body follows from the types
-of its fields. Fields named `event_id` and `hop_count` travel in the header. One datagram is one
-packet on every link, hence the size limit.
+A message is a frozen msgspec struct marked with `@message(kind, role=...)`; its body follows from
+the types of its fields. Fields named `event_id` and `hop_count` travel in the header. One datagram
+is one packet on every link, hence the size limit.
 
 Structs are used for their speed: they are made in a third of the time of a named tuple. Bytes are
 ours, because their layout is known to others.
@@ -27,7 +27,7 @@ ours, because their layout is known to others.
 
 import struct
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar, final
+from typing import Annotated, Any, Literal, TypeVar, final, get_args
 
 from msgspec import Struct
 
@@ -49,6 +49,12 @@ F64 = Annotated[float, "d"]
 Peer = U32
 U32_MAX = 0xFFFFFFFF  # where what a peer says is counted on, it ends here
 
+# What a message is for. `join` builds or takes down links of an overlay; `upkeep` is sent as long
+# as nothing changes (hellos, heartbeats, acknowledgements, measurements); `event` carries an
+# event; `control` is all the rest: walks, elections, trees, subscriptions, offers.
+Role = Literal["join", "upkeep", "control", "event"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
 _StructType = TypeVar("_StructType", bound=type[Struct])
 
 
@@ -69,19 +75,34 @@ class Datagram(Struct, frozen=True):
     sent_us: int
 
 
+class MessageKind(Struct, frozen=True):
+    """What is known of a kind of message without its module; `layer` is whose it is."""
+
+    number: int
+    name: str
+    layer: str
+    role: Role
+
+
 _kinds: dict[int, type[Struct]] = {}
+_declared: dict[type, tuple[int, Role]] = {}
 _encoders: dict[type, Callable[[Datagram], bytes]] = {}
 _decoders: dict[int, Callable[[bytes], Datagram]] = {}
 
 
-def message(kind: int) -> Callable[[_StructType], _StructType]:
-    """Mark a struct as the message with this number, from 1 to 255."""
+def message(kind: int, *, role: Role) -> Callable[[_StructType], _StructType]:
+    """Mark a struct as the message with this number, from 1 to 255, and say what it is for."""
 
     def register(cls: _StructType) -> _StructType:
         if kind in _kinds or not 1 <= kind <= 255:
             raise ValueError(f"{cls.__name__}: expected a free kind from 1 to 255, found {kind}")
+        if role not in ROLES:
+            raise ValueError(
+                f"{cls.__name__}: expected a role of {', '.join(ROLES)}; found {role!r}"
+            )
         _encoders[cls], _decoders[kind] = _write_functions(kind, cls)
         _kinds[kind] = cls
+        _declared[cls] = kind, role
         return cls
 
     return register
@@ -90,6 +111,12 @@ def message(kind: int) -> Callable[[_StructType], _StructType]:
 def kind_names() -> dict[int, str]:
     """The names of all messages whose modules are loaded, by the number in the header."""
     return {kind: cls.__name__ for kind, cls in sorted(_kinds.items())}
+
+
+def describe_message(cls: type, layer: str) -> MessageKind:
+    """Number, name and role of a message that a layer sends."""
+    number, role = _declared[cls]
+    return MessageKind(number, cls.__name__, layer, role)
 
 
 def encode(datagram: Datagram) -> bytes:

@@ -12,6 +12,12 @@ from testbed.errors import UsageError
 from topologies.delays import parse_delay
 from topologies.domain_sizes import PAPER_SIZES, DomainSizes, choose_domain_sizes
 from topologies.errors import TopologyError
+from topologies.hierarchy import (
+    EDGE_CONNECTIONS,
+    PAPER_HIERARCHY,
+    Hierarchy,
+    choose_systems,
+)
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.importers import FORMATS, import_topology, load_topology
 from topologies.statistics import Distribution, UnderlayStatistics, describe
@@ -19,6 +25,7 @@ from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
 from topologies.waxman import generate_waxman
+from topologies.waxman_hierarchical import generate_waxman_hierarchical
 
 _DOMAIN_SIZES = {
     "transit_domains": "transit domains",
@@ -42,17 +49,50 @@ def _add_generate(actions: Any) -> None:
     parser = actions.add_parser("generate", help="make an underlay from a seed")
     models = parser.add_subparsers(metavar="MODEL", required=True)
     waxman = models.add_parser("waxman", help="Waxman's model as BRITE grows it")
-    waxman.add_argument("--routers", type=int, default=1640, metavar="N")
-    waxman.add_argument("--links-per-router", type=int, default=2, metavar="M")
-    waxman.add_argument("--link-share", type=float, default=0.15, help="BRITE's alpha")
-    waxman.add_argument("--distance-scale", type=float, default=0.2, help="BRITE's beta")
+    _add_waxman_arguments(waxman)
     waxman.set_defaults(run=_run_generate, make=_make_waxman)
+    hierarchical = models.add_parser(
+        "waxman-hierarchical", help="Waxman's model on two levels, as BRITE's top-down mode"
+    )
+    _add_hierarchy_arguments(hierarchical)
+    hierarchical.set_defaults(run=_run_generate, make=_make_waxman_hierarchical)
     transit_stub = models.add_parser("transit-stub", help="transit-stub as GT-ITM makes it")
     _add_transit_stub_arguments(transit_stub)
     transit_stub.set_defaults(run=_run_generate, make=_make_transit_stub)
-    for model in (waxman, transit_stub):
+    for model in (waxman, hierarchical, transit_stub):
         model.add_argument("--seed", type=int, required=True, metavar="N")
         _add_common_arguments(model)
+
+
+def _add_waxman_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--routers", type=int, default=1640, metavar="N")
+    parser.add_argument("--links-per-router", type=int, default=2, metavar="M")
+    parser.add_argument("--link-share", type=float, default=0.15, help="BRITE's alpha")
+    parser.add_argument("--distance-scale", type=float, default=0.2, help="BRITE's beta")
+
+
+def _add_hierarchy_arguments(parser: argparse.ArgumentParser) -> None:
+    default = PAPER_HIERARCHY
+    _add_waxman_arguments(parser)
+    parser.add_argument(
+        "--autonomous-systems", type=int, metavar="N", help="in proportion to the routers if absent"
+    )
+    parser.add_argument(
+        "--links-per-system", type=int, default=default.links_per_system, metavar="M"
+    )
+    parser.add_argument(
+        "--edge-connection",
+        choices=EDGE_CONNECTIONS,
+        default=default.edge_connection,
+        help="which border routers link two autonomous systems",
+    )
+    parser.add_argument(
+        "--border-degree",
+        type=int,
+        default=default.border_degree,
+        metavar="K",
+        help="least degree of a border router, with smallest-k-degree",
+    )
 
 
 def _add_transit_stub_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,6 +161,13 @@ def _make_waxman(options: argparse.Namespace) -> Underlay:
         link_share=options.link_share,
         distance_scale=options.distance_scale,
     )
+
+
+def _make_waxman_hierarchical(options: argparse.Namespace) -> Underlay:
+    given = {field.name: getattr(options, field.name) for field in fields(Hierarchy)}
+    if options.autonomous_systems is None:
+        given["autonomous_systems"] = choose_systems(options.routers, options.links_per_system)
+    return generate_waxman_hierarchical(Hierarchy(**given), seed=options.seed)
 
 
 def _make_transit_stub(options: argparse.Namespace) -> Underlay:
@@ -248,6 +295,8 @@ def _print_statistics(underlay: Underlay, statistics: UnderlayStatistics) -> Non
         print(" " * 12 + "".join(f"{title:>10}" for title in _DISTRIBUTION_TITLES))
         print(_distribution_row("hops", statistics.hops, 1))
         print(_distribution_row("delay, ms", statistics.delay_us, 1000))
+    if statistics.destinations < statistics.routers:
+        print(f"note         hops and delays are those to {statistics.destinations:,} routers")
     for note in underlay.source.get("notes", ()):
         print(f"note         {note}")
 

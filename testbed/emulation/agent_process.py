@@ -17,6 +17,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+import msgspec
+
 from agents.agent_spec import AgentSpec
 from agents.kinds import find_protocol, make_agent
 from agents.probing.route_probe import RouteProbe
@@ -38,15 +40,16 @@ class AgentProcess:
 
     def __init__(self, setting: dict[str, Any], log: RecordLog) -> None:
         self._setting = setting
-        specs = [(_read_spec(plain), space) for plain, space in setting["specs"]]
-        self._castings = {spec.host: spec for spec, _ in specs}
+        specs = [(msgspec.convert(plain, AgentSpec), space) for plain, space in setting["specs"]]
+        self._specs = {spec.host: spec for spec, _ in specs}
+        self._shared: dict[str, Any] = {}
         self._log = log
         for section, settings in setting["layers"].items():
             find_protocol(section, settings["kind"])  # loaded now, while no timer waits for it
         self._held = HeldClock(setting["clock"])
         self._slots = {spec.host: self._open_slot(spec, at) for spec, at in specs}
-        self._planned = set(self._castings)
-        self._lives = dict.fromkeys(self._castings, setting["first_life"])
+        self._planned = set(self._specs)
+        self._lives = dict.fromkeys(self._specs, setting["first_life"])
 
     def run(self) -> dict[str, Any]:
         """Serve until the run is over; returns figures about it."""
@@ -56,7 +59,7 @@ class AgentProcess:
         loop.add_reader(0, partial(self._obey, loop))
         for host, slot in self._slots.items():
             loop.add_slot(slot)
-            start_us = self._castings[host].start_us
+            start_us = self._specs[host].start_us
             loop.call_at(start_us, partial(self._start_as_planned, loop, host))
         end_us = self._setting["duration_us"]
         loop.run(end_us)
@@ -89,7 +92,7 @@ class AgentProcess:
     def _start(self, loop: SocketLoop, host: str) -> None:
         self._planned.discard(host)
         loop.remove_agent(self._slots[host])
-        given = self._castings[host].surroundings(self._lives[host])
+        given = self._specs[host].surroundings(self._lives[host], self._shared)
         agent = make_agent(self._setting["layers"], self._setting["run_id"], given)
         self._lives[host] += 1
         loop.place_agent(self._slots[host], agent)
@@ -108,11 +111,6 @@ class AgentProcess:
             loop.stop_agent(self._slots[command["stop"]])
         if "restart" in command:
             self._start(loop, command["restart"])
-
-
-def _read_spec(plain: dict[str, Any]) -> AgentSpec:
-    lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
-    return AgentSpec(**plain | lists)
 
 
 def _read_line() -> bytes:

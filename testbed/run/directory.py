@@ -20,18 +20,22 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from agents.kinds import messages_of
 from agents.records import RecordRow, read_records
 from agents.wire.codec import kind_names
 from testbed.errors import UsageError
 from testbed.experiment.file import Experiment, Fault, experiment_from_dict
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
+from workloads.workload import Workload
 
 _PACKAGES = ("mininet", "msgspec", "networkx", "numpy", "scipy", "pyarrow", "pyspark", "scapy")
 _RECORDS_AT_ONCE = 50_000
+FORMAT = 2  # of run directories; the first had no number, and no workload/
 RECORD_SCHEMA = pa.schema(
     [
         ("time_us", pa.int64()),
@@ -90,10 +94,14 @@ class RunDirectory:
         (path / "agents").mkdir(parents=True)
         return cls(path, final, origin)
 
-    def describe(self, experiment: Experiment, text: str, underlay: Underlay) -> None:
+    def describe(
+        self, experiment: Experiment, text: str, underlay: Underlay, workload: Workload | None
+    ) -> None:
         """Write what is known before the run: the experiment as given, and the truth."""
         (self.path / "experiment.toml").write_text(text)
         save_underlay(underlay, self.path / "underlay.json")
+        if workload is not None:
+            workload.write(self.path / "workload", [host.name for host in underlay.hosts])
         self._write_run(experiment)
 
     def finish(self, experiment: Experiment, verdict: Mapping[str, Any]) -> Path:
@@ -130,8 +138,10 @@ class RunDirectory:
         write_json(
             self.path / "run.json",
             {
+                "format": FORMAT,
                 "experiment": experiment.to_dict(),
                 "message_kinds": kind_names(),
+                "messages": msgspec.to_builtins(messages_of(experiment.layers)),
                 "played_faults": [asdict(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
                 "versions": versions(),

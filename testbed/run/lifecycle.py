@@ -13,7 +13,8 @@ from testbed.experiment.faults import plan_faults
 from testbed.experiment.file import Experiment
 from testbed.ownership import hand_over
 from testbed.run.directory import Origin, RunDirectory, point_latest
-from testbed.run.stage import assign_agents, make_underlay, plan_churn
+from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.workload import make_workload, plan_churn
 from testbed.simulation.run import simulate
 from topologies.underlay import Underlay
 
@@ -79,15 +80,16 @@ def _run_in(
     start = time.perf_counter()
     underlay = underlay or make_underlay(experiment)
     faults = plan_faults(experiment.faults, underlay)
-    specs = assign_agents(experiment, underlay)
-    played = replace(experiment, faults=(*faults, *plan_churn(experiment, underlay)))
+    workload = make_workload(experiment, underlay)
+    specs = assign_agents(experiment, underlay, workload)
+    played = replace(experiment, faults=(*faults, *plan_churn(experiment, workload)))
     directory = create()
     if not is_of_sweep:  # which has a directory for all of its runs
         say(f"{RECORDING}{directory.path}")
     directory.played_faults = played.faults
     directory.phases["stage"] = round(time.perf_counter() - start, 3)
     try:
-        directory.describe(experiment, text, underlay)
+        directory.describe(experiment, text, underlay, workload)
         with _timed(directory, "run"):
             backend = emulate if experiment.backend == "emulation" else simulate
             figures = backend(played, underlay, specs, directory.path / "agents", say)

@@ -8,17 +8,20 @@ from random import Random
 import numpy as np
 
 from agents.agent_spec import AgentSpec
-from agents.kinds import find_protocol
+from agents.kinds import find_protocol, settings_of
 from testbed.errors import ExperimentError
-from testbed.experiment.file import Experiment, Fault
+from testbed.experiment.file import Experiment, TopologySettings
 from topologies.domain_sizes import choose_domain_sizes
+from topologies.hierarchy import Hierarchy, choose_systems
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.importers import load_topology
 from topologies.routes import Routes
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.waxman import generate_waxman
-from workloads.churn import churn_plan
+from topologies.waxman_hierarchical import generate_waxman_hierarchical
+from workloads.share import Share
+from workloads.workload import Workload
 
 
 def make_underlay(experiment: Experiment) -> Underlay:
@@ -26,10 +29,8 @@ def make_underlay(experiment: Experiment) -> Underlay:
     wanted, seed = experiment.topology, experiment.seed
     if wanted.kind == "file":
         underlay = load_topology(Path(experiment.folder, wanted.file))
-    elif wanted.kind == "waxman":
-        underlay = generate_waxman(wanted.routers, seed=seed)
     else:
-        underlay = generate_transit_stub(choose_domain_sizes(wanted.routers), seed=seed)
+        underlay = _generate(wanted, seed)
     if wanted.asymmetry:
         underlay = make_asymmetric(underlay, wanted.asymmetry, seed)
     if not underlay.hosts:
@@ -39,7 +40,23 @@ def make_underlay(experiment: Experiment) -> Underlay:
     return underlay
 
 
-def assign_agents(experiment: Experiment, underlay: Underlay) -> list[AgentSpec]:
+def _generate(wanted: TopologySettings, seed: int) -> Underlay:
+    if wanted.kind == "waxman":
+        return generate_waxman(wanted.routers, seed=seed)
+    if wanted.kind == "transit-stub":
+        return generate_transit_stub(choose_domain_sizes(wanted.routers), seed=seed)
+    hierarchy = Hierarchy(
+        wanted.routers,
+        choose_systems(wanted.routers),
+        edge_connection=wanted.edge_connection,
+        border_degree=wanted.border_degree,
+    )
+    return generate_waxman_hierarchical(hierarchy, seed=seed)
+
+
+def assign_agents(
+    experiment: Experiment, underlay: Underlay, workload: Workload | None
+) -> list[AgentSpec]:
     """An agent for every host, each knowing some that started before it.
 
     The first ones have nobody before them, and know each other.
@@ -51,6 +68,7 @@ def assign_agents(experiment: Experiment, underlay: Underlay) -> list[AgentSpec]
     hosts = _tell_hosts(experiment, dict(zip(names, addresses, strict=True)))
     step_us = experiment.start_over_s * 1e6 / len(addresses)
     first = min(experiment.contacts + 1, len(addresses))
+    shares = workload.shares(len(addresses)) if workload else [Share()] * len(addresses)
     specs = []
     for number, host in enumerate(underlay.hosts):
         known = addresses[:number] if number >= first else addresses[:first]
@@ -67,24 +85,10 @@ def assign_agents(experiment: Experiment, underlay: Underlay) -> list[AgentSpec]
                 len(addresses),
                 experiment.seed,
                 hosts,
+                shares[number],
             )
         )
     return specs
-
-
-def plan_churn(experiment: Experiment, underlay: Underlay) -> list[Fault]:
-    """The agents that a workload with churn kills and starts again."""
-    workload = experiment.workload
-    steps = churn_plan(
-        experiment.seed,
-        [host.name for host in underlay.hosts],
-        workload.get("events", 0),
-        workload.get("rate_per_s", 1.0),
-        workload.get("churn", 0.0),
-        workload.get("churn_every_events", 1),
-        workload.get("start_s", 0.0),
-    )
-    return [Fault(*step) for step in steps if step.at_s <= experiment.duration_s]
 
 
 def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str, int]:
@@ -95,7 +99,7 @@ def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str
         if protocol.names_hosts:
             told = hosts
             try:
-                protocol.check_hosts(settings, hosts)
+                protocol.check_hosts(settings_of(protocol, settings), hosts)
             except ValueError as error:
                 raise ExperimentError(f"{section}.{error}") from error
     return told

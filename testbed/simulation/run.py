@@ -69,13 +69,14 @@ def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]
 
 
 class RunningAgents:
-    """The agents that live now, each in one of its lives."""
+    """The agents that run now; one that was killed may have been started again."""
 
     def __init__(self, experiment: Experiment, simulator: Simulator) -> None:
         self.agents: dict[str, Agent] = {}
         self._experiment = experiment
         self._simulator = simulator
-        self._lives: Counter[str] = Counter()
+        self._starts: Counter[str] = Counter()
+        self._shared: dict[str, Any] = {}
 
     def add(self, spec: AgentSpec, starts_by_fault: bool) -> None:
         """Plan the birth of an agent, unless a fault comes before and decides instead."""
@@ -93,8 +94,8 @@ class RunningAgents:
         self.agents.pop(host, None)
 
     def _make(self, spec: AgentSpec) -> Agent:
-        self._lives[spec.host] += 1
-        given = spec.surroundings(self._lives[spec.host])
+        self._starts[spec.host] += 1
+        given = spec.surroundings(self._starts[spec.host], self._shared)
         run_id = self._experiment.seed & 0xFFFFFFFF  # of which the header has 32 bits
         agent = make_agent(self._experiment.layers, run_id, given)
         self.agents[spec.host] = agent

@@ -17,11 +17,11 @@ from testbed.errors import ExperimentError
 from testbed.experiment.file import (
     NAME_PATTERN,
     Experiment,
-    check_keys,
-    check_type,
     experiment_from_dict,
     load_document,
 )
+from testbed.experiment.settings import check_keys, check_type
+from workloads.kinds import find_workload
 
 VARIANT = "variant"  # the column that tells which variant a run is of
 _NOT_SWEPT = ("fault", "variant", "figure")
@@ -51,13 +51,31 @@ class SweptExperiment:
     @property
     def digest(self) -> str:
         """What the run depends on, as one number: equal digests mean equal runs, in any sweep."""
-        plain = self.experiment.to_dict()
+        plain = _as_before(self.experiment.to_dict())
         del plain["name"]
         folder = Path(plain.pop("folder"))
         file = folder / self.experiment.topology.file
         if self.experiment.topology.kind == "file" and file.is_file():
             plain["topology"]["content"] = hashlib.sha256(file.read_bytes()).hexdigest()
         return _digest(plain)
+
+
+def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
+    """An experiment without what was added to experiment files, where it makes no use of it.
+
+    So runs that were finished before are found again.
+    """
+    topology, pubsub, workload = plain["topology"], plain["pubsub"], plain["workload"]
+    if topology["kind"] != "waxman-hierarchical":
+        used = {k: v for k, v in topology.items() if k not in ("edge_connection", "border_degree")}
+        if topology["kind"] == "transit-stub":
+            used["generator"] = 2  # which makes other networks of a seed than the first one did
+        plain = {**plain, "topology": used}
+    if pubsub and pubsub["kind"] != find_workload(workload["kind"]).pubsub:
+        return plain
+    settings = {key: value for key, value in pubsub.items() if key != "kind"}
+    others = {key: value for key, value in plain.items() if key != "pubsub"}
+    return {**others, "workload": {**workload, **settings}}
 
 
 @dataclass(frozen=True, slots=True)

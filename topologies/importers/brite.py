@@ -8,7 +8,8 @@
     Edges: ( 1 )
     0  1  0  640.1  2.135  10.0  -1  -1  E_RT  U           (id from to length delay bandwidth …)
 
-The delay is in milliseconds, the time light takes in vacuum for the length in kilometres.
+The delay is in milliseconds, the time light takes in vacuum for the length in kilometres. Files of
+autonomous systems have no delays: BRITE writes -1 there.
 The bandwidth stays unused: BRITE gives it to analysers, and a rate would turn every link of
 the default 10 Mbit/s into a bottleneck that nobody asked for.
 """
@@ -25,17 +26,24 @@ _NODES = re.compile(r"Nodes:\s*\(\s*([0-9]{1,9})\s*\)")
 _EDGES = re.compile(r"Edges:\s*\(\s*([0-9]{1,9})\s*\)")
 _EDGE_TYPE = re.compile(r"[A-Z_]{3,}")
 _US_PER_MS = 1000
+_NO_DELAY = -1
 
 
-def read_brite(source: SourceFile, _options: ImportOptions) -> Underlay:
+def read_brite(source: SourceFile, options: ImportOptions) -> Underlay:
     """The underlay in a `.brite` file."""
     draft = Draft(source, "brite")
     nodes, edges = _section(source, _NODES, "Nodes"), _section(source, _EDGES, "Edges")
     _check_header(source, nodes, edges)
     for line, text in source.lines[nodes + 1 : edges]:
         _add_node(draft, line, text.split())
-    for line, columns in source.rows(edges + 1):
-        _add_edge(draft, line, columns)
+    defaults = sum(
+        _add_edge(draft, line, columns, options) for line, columns in source.rows(edges + 1)
+    )
+    if defaults:
+        draft.notes.append(
+            f"{defaults} links have no delay in the file and get the default of "
+            f"{options.default_delay_us} us"
+        )
     draft.notes.append("the bandwidth column is not used: links have no rate limit")
     return draft.finish()
 
@@ -89,7 +97,8 @@ def _add_node(draft: Draft, line: int, columns: list[str]) -> None:
     draft.add_router(line, key, DraftRouter(key, x, y))
 
 
-def _add_edge(draft: Draft, line: int, columns: list[str]) -> None:
+def _add_edge(draft: Draft, line: int, columns: list[str], options: ImportOptions) -> bool:
+    """Take the link on a line; returns whether it got the default delay."""
     source = draft.source
     # Without a look at the type, a line that lacks a column could pass for one without the U.
     if len(columns) not in (9, 10) or not _EDGE_TYPE.fullmatch(columns[8]):
@@ -99,6 +108,22 @@ def _add_edge(draft: Draft, line: int, columns: list[str]) -> None:
             repr(" ".join(columns)),
         )
     a, b = (str(source.whole_number(line, "a node id", text)) for text in columns[1:3])
-    delay_us = source.delay_us(line, "the delay in ms", columns[4], _US_PER_MS)
+    has_delay = source.number(line, "the delay in ms", columns[4]) != _NO_DELAY
+    delay_us = _delay_us(source, line, columns[4], None if has_delay else options)
     is_directed = columns[9:] == ["D"]
     (draft.add_direction if is_directed else draft.add_link)(line, a, b, delay_us)
+    return not has_delay
+
+
+def _delay_us(source: SourceFile, line: int, text: str, options: ImportOptions | None) -> int:
+    """The delay in a text or, where it says that there is none, in the options."""
+    if options is None:
+        return source.delay_us(line, "the delay in ms", text, _US_PER_MS)
+    if options.default_delay_us is None:
+        raise source.error(
+            line,
+            "a delay in ms",
+            f"{text}, by which BRITE says that the link has none",
+            "give one to all such links: tdo topology import --default-delay 5ms",
+        )
+    return options.default_delay_us

@@ -14,6 +14,9 @@ _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LONGEST_QUOTE = 60
+# BRITE's C++ engine ends the description of its model, before the nodes, with a NUL byte.
+_BRITE_HEADER = re.compile(r"\A\s*Topology:[^\n]*\n.*?^Nodes:", re.MULTILINE | re.DOTALL)
+_NUL_AT_LINE_END = re.compile(r"\x00+(?=[ \t\r]*$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def read_source(path: Path) -> SourceFile:
         raise TopologyError(
             f"{path}: expected a readable topology file, found: {error.strerror}; check the path"
         ) from error
-    source = SourceFile(path, _decode(path, content))
+    text = _BRITE_HEADER.sub(_without_nul, _decode(path, content), count=1)
+    source = SourceFile(path, text)
     for line, text in source.lines:
         if match := _CONTROL_CHARACTER.search(text):
             raise source.error(
@@ -85,6 +89,10 @@ def read_source(path: Path) -> SourceFile:
     if not source.lines:
         raise source.error(1, "a topology", "an empty file", "give a file that has one")
     return source
+
+
+def _without_nul(header: re.Match[str]) -> str:
+    return _NUL_AT_LINE_END.sub("", header[0])
 
 
 def _decode(path: Path, content: bytes) -> str:

@@ -7,7 +7,7 @@ ranges are as wide as it takes in each region (`hotspots`), hence narrow where m
 subscribe. And each event is the best of a few drawn in its region: the one that brings the matches
 of all events so far closest to what was asked.
 
-Everything follows from the seed, so an agent, the stage and an oracle get the same workload.
+Everything follows from the seed.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Publication(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class DrawnContent:
     """The subscriptions of each peer, and the events in the order of publication."""
 
     subscriptions: tuple[tuple[Subscription, ...], ...]
@@ -71,7 +71,7 @@ def make_workload(
     events: int = 2_000,
     match: float = 0.05,
     attributes: int = ATTRIBUTES,
-) -> Workload:
+) -> DrawnContent:
     """A workload in which each event matches the share `match` of all subscriptions on average."""
     _check(peers, subscriptions_per_peer, events, match, attributes)
     regions = make_regions(kind, attributes, Random(f"{seed}/hotspots"))
@@ -80,7 +80,7 @@ def make_workload(
     chance = Random(f"{seed}/events")
     points = _draw_points(regions, held, match, _CANDIDATES[kind], chance)
     made = tuple(Publication(chance.randrange(peers), next(points)) for _ in range(events))
-    return Workload(held, made)
+    return DrawnContent(held, made)
 
 
 def _draw_subscriptions(regions: list[Region], fit: Fit, chance: Random) -> Iterator[Subscription]:

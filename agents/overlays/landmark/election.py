@@ -15,12 +15,12 @@ take longer. Epoch and round are a common clock. Who hears of a later epoch ente
 behind who told it, so that nobody's clock runs ahead and all end an epoch within a few rounds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
-from typing import Any
 
 from agents.overlays.gossip import Share
 from agents.overlays.landmark.messages import Exchange, ExchangeAnswer, Landmark
+from agents.overlays.landmark.settings import LandmarkSettings
 from agents.protocol import Effect, PeerId, Record, Send
 from agents.wire.codec import U32_MAX
 
@@ -120,18 +120,18 @@ class LandmarkGossip:
     """One peer's part in the gossip."""
 
     def __init__(
-        self, me: PeerId, contacts: Sequence[PeerId], random: Random, settings: Mapping[str, Any]
+        self, me: PeerId, contacts: Sequence[PeerId], random: Random, settings: LandmarkSettings
     ) -> None:
         self.landmarks = LandmarkSet()
         self._me = me
         self._random = random
         self._view = View(me, contacts, random)
-        self._period_us = int(settings["gossip_period_us"])
-        self._later_period_us = int(settings["later_gossip_period_us"])
-        self._targets = int(settings["targets"])
-        self._rounds = int(settings["gossip_rounds"])
-        self._warm_up_rounds = int(settings["warm_up_rounds"])
-        self._size_factor = float(settings["size_factor"])
+        self._period_us = settings.gossip_period_us
+        self._later_period_us = settings.later_gossip_period_us
+        self._targets = settings.targets
+        self._rounds = settings.gossip_rounds
+        self._warm_up_rounds = settings.warm_up_rounds
+        self._size_factor = settings.size_factor
         self._latest_round = self._rounds // 2  # in which one can still enter an epoch
         self._round = 0
         self._exchanges = 0

@@ -27,7 +27,7 @@ class Landmark(Struct, frozen=True):
         return than is None or mine > (than.incarnation, than.is_dead)
 
 
-@message(60)
+@message(60, role="control")
 class Exchange(Struct, frozen=True):
     """Gossip: a push, from a peer that is counted in this epoch, and what its sender knows."""
 
@@ -38,7 +38,7 @@ class Exchange(Struct, frozen=True):
     peers: tuple[Peer, ...]
 
 
-@message(61)
+@message(61, role="control")
 class ExchangeAnswer(Struct, frozen=True):
     """The other half of an exchange."""
 
@@ -49,7 +49,7 @@ class ExchangeAnswer(Struct, frozen=True):
     peers: tuple[Peer, ...]
 
 
-@message(62)
+@message(62, role="join")
 class Join(Struct, frozen=True):
     """To a landmark: give me a place in your tree; the route is empty if none was told before."""
 
@@ -57,7 +57,7 @@ class Join(Struct, frozen=True):
     route: tuple[U32, ...]
 
 
-@message(63)
+@message(63, role="join")
 class Connect(Struct, frozen=True):
     """Down a tree: find the place of a peer with this route."""
 
@@ -75,7 +75,7 @@ class Adopted(Struct, frozen=True):
     rest: tuple[U32, ...]
 
 
-@message(64)
+@message(64, role="join")
 class Accept(Struct, frozen=True):
     """You are my child now, and these children of mine shall be yours."""
 
@@ -86,7 +86,7 @@ class Accept(Struct, frozen=True):
     adopted: tuple[Adopted, ...]
 
 
-@message(65)
+@message(65, role="join")
 class NewParent(Struct, frozen=True):
     """I am your parent now, in place of another; this is my route."""
 
@@ -95,7 +95,7 @@ class NewParent(Struct, frozen=True):
     route: tuple[U32, ...]
 
 
-@message(66)
+@message(66, role="join")
 class Disconnect(Struct, frozen=True):
     """I am not your child, or not your parent, or not any more; also said when leaving."""
 
@@ -103,7 +103,7 @@ class Disconnect(Struct, frozen=True):
     from_child: bool
 
 
-@message(67)
+@message(67, role="upkeep")
 class Heartbeat(Struct, frozen=True):
     """I live, and so I see us: the trees where I am your child, or your parent.
 

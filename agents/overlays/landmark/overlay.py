@@ -24,8 +24,8 @@ We depart from the paper, or say what it leaves open, in these points:
 - There is no limit on degrees: the paper has none for this approach.
 """
 
-from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Hashable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -42,6 +42,7 @@ from agents.overlays.landmark.messages import (
     Join,
     NewParent,
 )
+from agents.overlays.landmark.settings import LandmarkSettings
 from agents.probing.route import Route
 from agents.protocol import (
     Delay,
@@ -55,42 +56,22 @@ from agents.protocol import (
     Surroundings,
 )
 
-_MOST_TARGETS = 200  # so many trees fit into a heartbeat, also after a lucky draw
-
 
 class LandmarkOverlay(Protocol):
     """A peer in the trees of all landmarks, which may be one itself."""
 
-    defaults: ClassVar = {
-        "targets": 10,  # landmarks, k_L in the paper
-        "gossip_period_us": 500_000,
-        "later_gossip_period_us": 2_000_000,  # after two epochs
-        "gossip_rounds": 16,  # in an epoch, at the end of which landmarks are elected
-        "warm_up_rounds": 4,  # of listening, before the first epoch
-        "size_factor": 1.0,  # by which estimates of the number of peers are made wrong
-        "heartbeat_us": 2_000_000,
-        "missed_heartbeats": 4,
-        "join_timeout_us": 5_000_000,
-    }
+    Settings = LandmarkSettings
+    settings: LandmarkSettings
     messages = (
         Exchange, ExchangeAnswer, Join, Connect, Accept, NewParent, Disconnect, Heartbeat,
     )  # fmt: skip
 
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise if a setting makes no sense."""
-        for key in cls.defaults.keys() - {"size_factor"}:
-            _expect(key, settings[key], settings[key] >= 1, "1 or more")
-        _expect("size_factor", settings["size_factor"], settings["size_factor"] > 0, "above 0")
-        targets = settings["targets"]
-        _expect("targets", targets, targets <= _MOST_TARGETS, f"at most {_MOST_TARGETS}")
-
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
-        self._heartbeat_us = int(self.settings["heartbeat_us"])
+        self._heartbeat_us = self.settings.heartbeat_us
         self.gossip = LandmarkGossip(self.me, self.contacts, self.random, self.settings)
-        self.forest = Forest(self.me, self.random, int(self.settings["join_timeout_us"]))
-        self._links = Links(self._heartbeat_us, int(self.settings["missed_heartbeats"]))
+        self.forest = Forest(self.me, self.random, self.settings.join_timeout_us)
+        self._links = Links(self._heartbeat_us, self.settings.missed_heartbeats)
 
     def on_start(self, now_us: int) -> Effects:
         """Begin at a time of one's own, so that peers do not all act at once."""
@@ -205,8 +186,3 @@ class LandmarkOverlay(Protocol):
             self.forest.is_changed = False
             effects += self._links.update(now_us, self.forest.neighbours(), reason)
         return effects
-
-
-def _expect(key: str, found: Any, is_good: bool, expected: str) -> None:
-    if not is_good:
-        raise ValueError(f"{key}: expected {expected}, found {found}")

@@ -21,9 +21,9 @@ Where the paper leaves something open:
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -39,7 +39,8 @@ from agents.overlays.random_walk.messages import (
     Walk,
 )
 from agents.overlays.random_walk.neighbourhood import Neighbour, Neighbourhood, degree_limit
-from agents.overlays.random_walk.targets import GIVEN, RULES
+from agents.overlays.random_walk.settings import WalkSettings
+from agents.overlays.random_walk.targets import RULES
 from agents.probing.prefix import Routers, cut
 from agents.probing.route import Route
 from agents.protocol import (
@@ -98,45 +99,17 @@ class _Accepted:
 class RandomWalk(Protocol):
     """One peer of the overlay."""
 
+    Settings = WalkSettings
+    settings: WalkSettings
     messages = (
         Join, Connect, Walk, Accept, NewParent, Disconnect, Heartbeat, Befriend, Befriended,
     )  # fmt: skip
-    defaults: ClassVar = {
-        "heuristic": "mlink",
-        "targets": 10,
-        "selectivity": 0.1,
-        "ttl": 100,
-        "degree_limit": "none",
-        "distant_links": 2,
-        "delay_samples": 3,
-        "reverse_routes": True,
-        "heartbeat_us": 5_000_000,
-        "missed_heartbeats": 8,
-    }
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise if a choice is unknown or a number makes no sense."""
-        choices = (*RULES, *GIVEN)
-        if settings["heuristic"] not in choices:
-            raise ValueError(
-                f"heuristic: expected one of {', '.join(choices)}; found {settings['heuristic']!r}"
-            )
-        degree_limit(settings["degree_limit"], 2)
-        at_most = {"ttl": 65_535, "targets": 65_535}  # as messages have them
-        for key in ("targets", "ttl", "delay_samples", "heartbeat_us", "missed_heartbeats"):
-            if not 1 <= settings[key] <= at_most.get(key, settings[key]):
-                raise ValueError(f"{key}: expected 1 or more, found {settings[key]}")
-        if not 0 < settings["selectivity"] <= 1:
-            raise ValueError(
-                f"selectivity: expected above 0, at most 1, found {settings['selectivity']}"
-            )
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self.neighbours = Neighbourhood()
-        self._heuristic = str(self.settings["heuristic"])
-        self._limit = degree_limit(str(self.settings["degree_limit"]), max(2, given.peers))
+        self._heuristic = self.settings.heuristic
+        self._limit = degree_limit(self.settings.degree_limit, max(2, given.peers))
         self._given_targets = given.targets
         self._known = [*given.contacts]
         self._last_mile_us = 0
@@ -153,7 +126,7 @@ class RandomWalk(Protocol):
 
     def on_start(self, now_us: int) -> Effects:
         """Join through somebody, or through the targets that were given."""
-        beat_us = self.random.randrange(int(self.settings["heartbeat_us"]))
+        beat_us = self.random.randrange(self.settings.heartbeat_us)
         effects: list[Effect] = [Record("agent_started"), SetTimer("heartbeat", beat_us)]
         if self._given_targets:
             self._has_walked = True
@@ -295,7 +268,7 @@ class RandomWalk(Protocol):
 
     def _await_delay(self, peer: PeerId, waiting: _Visit | _Placing | _Befriending) -> Effects:
         self._for_delay[peer].append(waiting)
-        return [MeasureDelay(peer, int(self.settings["delay_samples"]))]
+        return [MeasureDelay(peer, self.settings.delay_samples)]
 
     def _place(
         self,
@@ -333,7 +306,7 @@ class RandomWalk(Protocol):
 
     def _on_accept(self, now_us: int, sender: PeerId, accept: Accept) -> Effects:
         self._last_mile_us = self._last_mile_us or accept.last_mile_us
-        if self.settings["reverse_routes"] or not accept.route:
+        if self.settings.reverse_routes or not accept.route:
             effects = [*self._add_near(now_us, sender, accept.delay_us, accept.route[::-1])]
             effects += self._keep_limit()
             return [*effects, *self._walk_once()]
@@ -360,7 +333,7 @@ class RandomWalk(Protocol):
             return []
         self._has_walked = True
         number = self.random.getrandbits(32)
-        ttl, targets = int(self.settings["ttl"]), int(self.settings["targets"])
+        ttl, targets = self.settings.ttl, self.settings.targets
         return self._pass_on(self.me, Walk(self.me, number, 0, targets, ttl))
 
     def _on_walk(self, sender: PeerId, walk: Walk) -> Effects:
@@ -391,7 +364,7 @@ class RandomWalk(Protocol):
         onward = sorted(peer for peer in near if peer not in (sender, walk.origin)) or sorted(near)
         if not onward:
             return []
-        wanted = max(1, int(float(self.settings["selectivity"]) * len(near)))
+        wanted = max(1, int(self.settings.selectivity * len(near)))
         chosen = self.random.sample(onward, min(wanted, len(onward), walk.targets))
         share = walk.targets // len(chosen)
         so_far_us = walk.path_us - 2 * self._last_mile_us if walk.origin != self.me else 0
@@ -475,7 +448,7 @@ class RandomWalk(Protocol):
     def _seek_distant(self) -> Effects:
         """Ask for as many distant links as are missing, and look again later whether they came."""
         have = sum(neighbour.is_distant for neighbour in self.neighbours.values())
-        missing = int(self.settings["distant_links"]) - have
+        missing = self.settings.distant_links - have
         free = sorted(peer for peer in self._known if peer not in self.neighbours)
         if missing <= 0:
             return []
@@ -485,8 +458,8 @@ class RandomWalk(Protocol):
 
     def _beat(self, now_us: int) -> Effects:
         """Tell the neighbours that we are well, and let go those that said nothing for long."""
-        period_us = int(self.settings["heartbeat_us"])
-        patience_us = period_us * int(self.settings["missed_heartbeats"])
+        period_us = self.settings.heartbeat_us
+        patience_us = period_us * self.settings.missed_heartbeats
         lost = [p for p, n in self.neighbours.items() if now_us - n.heard_us > patience_us]
         effects: list[Effect] = [SetTimer("heartbeat", period_us)]
         for peer in lost:

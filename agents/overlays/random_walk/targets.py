@@ -7,7 +7,9 @@ without the last miles of peers on the way, and the delays of the near neighbour
 """
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
+Heuristic = Literal["dworst", "dbest", "mlink", "donly", "tarrand", "nearest", "farthest"]
 Rule = Callable[[int, int, Sequence[int]], bool]
 
 # Measured delays are never exact; a path this much longer than another is as long.

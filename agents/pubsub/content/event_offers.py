@@ -17,7 +17,6 @@ from agents.protocol import PeerId, Send
 from agents.pubsub.content.event_buffer import EventBuffer, HeldEvent
 from agents.pubsub.content.messages import (
     EVENTS_PER_OFFER,
-    NO_TREE,
     Event,
     Wanted,
     offer_of,
@@ -25,6 +24,7 @@ from agents.pubsub.content.messages import (
 from agents.pubsub.content.paced_events import PacedEvents
 from agents.pubsub.content.subscription_tree import ContentTree
 from agents.pubsub.content.subscription_trees import ContentTrees
+from agents.routing.tree import NO_TREE
 
 _Offers = defaultdict[tuple[PeerId, bool], list[Event]]
 

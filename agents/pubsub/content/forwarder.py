@@ -14,11 +14,12 @@ events lost with a peer come from those that had them before, and hardly any is 
 paper does without: in its simulation peers leave between events.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Hashable, Iterable
+from typing import Any
 
 from msgspec.structs import replace
 
+from agents.announcements import Publish, Ready, Subscribe, Unsubscribe
 from agents.protocol import (
     Announce,
     Deliver,
@@ -31,28 +32,26 @@ from agents.protocol import (
     SetTimer,
     Surroundings,
 )
+from agents.pubsub.content.box_index import BoxIndex
 from agents.pubsub.content.cover_table import LOCAL
 from agents.pubsub.content.event_buffer import EventBuffer, HeldEvent, SeenEvents
 from agents.pubsub.content.event_offers import EventOffers, ask
 from agents.pubsub.content.messages import (
     MAX_HOPS,
     MESSAGES,
-    NO_TREE,
     Event,
     Offer,
     StateWanted,
-    Subscribe,
     SubscriptionUpdate,
-    Unsubscribe,
     Wanted,
     point_of,
 )
 from agents.pubsub.content.paced_events import PacedEvents
-from agents.pubsub.content.settings import DEFAULTS, Plan, check_settings, make_plan
+from agents.pubsub.content.settings import ContentSettings
 from agents.pubsub.content.subscription_tree import ContentTree
 from agents.pubsub.content.subscription_trees import ContentTrees
 from agents.routing.similarity import RecentEvents
-from agents.routing.tree import CurrentTree, Recalculate, Tree
+from agents.routing.tree import NO_TREE, CurrentTree, Recalculate, Tree
 from workloads.content.subscription import Subscription
 
 _BUFFERED_EVENTS = 8_192
@@ -61,56 +60,46 @@ _ASKERS = 3  # publishers that ask for a new tree
 
 
 class Content(Protocol):
-    """Subscribes, publishes, forwards and delivers; subclasses say how content is distributed."""
+    """Forwards events over trees to those whose subscriptions match."""
 
+    Settings = ContentSettings
     messages = MESSAGES
-    distribution: ClassVar[str]
-    defaults: ClassVar = DEFAULTS
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise ValueError if a setting makes no sense."""
-        check_settings(settings)
+    settings: ContentSettings
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
-        self._number = given.number
-        self._plan = self._make_plan(given)
-        is_merging = bool(self.settings["merging"])
-        self._trees = ContentTrees(self._us("start_s"), self._plan.boxes, is_merging)
+        self._events = given.workload.events
+        boxes = given.shared.setdefault("boxes", BoxIndex())
+        first_event_us = given.workload.first_event_us
+        self._trees = ContentTrees(first_event_us, boxes, self.settings.merging)
         self._current = NO_TREE
-        window_us = self._us("replay_window_s")
-        self._buffer = EventBuffer(window_us, _BUFFERED_EVENTS)
+        self._is_ready = False
+        self._buffer = EventBuffer(_us(self.settings.replay_window_s), _BUFFERED_EVENTS)
         self._seen = SeenEvents(_SEEN_EVENTS)
-        self._paced = PacedEvents(int(self.settings["pace_events"]))
-        slack_us = self._us("handover_slack_s")
+        self._paced = PacedEvents(self.settings.pace_events)
+        slack_us = _us(self.settings.handover_slack_s)
         self._offers = EventOffers(self._trees, self._buffer, self._paced, slack_us)
         self._set_timers: set[str] = set()
-        self._history = RecentEvents(int(self.settings["psi"]))
+        self._history = RecentEvents(self.settings.psi)
         self._noted = 0
 
-    def _make_plan(self, given: Surroundings) -> Plan:
-        return make_plan(self.distribution, self.settings, given.run_seed, given.peers)
-
     def on_start(self, now_us: int) -> Effects:
-        """Subscribe, and wait for the time to publish."""
-        effects: list[Effect] = [Announce(self._history)]
-        for subscription in self._plan.workload.subscriptions[self._number]:
-            effects += self._subscribe(now_us, subscription)
-        mine = self._plan.publications.get(self._number, ())
-        self._unpublished = [n for n in reversed(mine) if self._due_us(n) >= now_us]
-        return [*effects, *self._await_publication(now_us)]
+        """Let routing know what this peer has heard of, from the beginning on."""
+        return [Announce(self._history)]
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
         """Follow the tree, and the wishes of whoever is above."""
         if isinstance(content, Tree):
-            return self._follow(now_us, content)
+            return [*self._follow(now_us, content), *self._tell_ready()]
         if isinstance(content, CurrentTree):
             self._current = content.version
-        elif isinstance(content, Subscribe):
-            return self._subscribe(now_us, content.subscription)
-        elif isinstance(content, Unsubscribe):
-            return self._unsubscribe(content.subscription)
+            return self._tell_ready()
+        if isinstance(content, Publish):
+            return self._publish(now_us, content)
+        if isinstance(content, Subscribe):
+            return self._subscribe(now_us, Subscription(content.content))
+        if isinstance(content, Unsubscribe):
+            return self._unsubscribe(Subscription(content.content))
         return ()
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
@@ -126,9 +115,7 @@ class Content(Protocol):
         return self._restate(now_us, sender, message)
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Publish, or do what was put off."""
-        if name == "publish":
-            return self._publish(now_us)
+        """Do what was put off."""
         self._set_timers.discard(str(name))
         if name == "update":
             return [s for version in self._trees.announced() for s in version.updates()]
@@ -160,30 +147,19 @@ class Content(Protocol):
 
     # Publishing
 
-    def _publish(self, now_us: int) -> Effects:
-        number = self._unpublished.pop()
-        point = self._plan.workload.events[number].point
-        payload = bytes(int(self.settings["payload_bytes"]))
-        event = Event(number + 1, 0, self._current, now_us, point.number, payload)
-        told = {"event_id": number + 1, "version": self._current, "point": point.number}
-        effects: list[Effect] = [Record("event_published", told)]
-        if self._seen.is_new(event.event_id, now_us):
-            self._history.note(event.event_id)
-            effects += self._deliver(event) if self._wants(event) else self._tell_history()
+    def _publish(self, now_us: int, publish: Publish) -> Effects:
+        event_id, payload = publish.event_id, publish.payload
+        event = Event(event_id, 0, self._current, now_us, publish.content, payload)
+        effects: list[Effect] = []
+        if self._seen.is_new(event_id, now_us):
+            self._history.note(event_id)
+            effects += self._tell_history()
             effects += self._forward(self._buffer.add(now_us, event, []))
-        return [*effects, *self._ask_for_tree(number + 1), *self._await_publication(now_us)]
-
-    def _await_publication(self, now_us: int) -> Effects:
-        if not self._unpublished:
-            return ()
-        return [SetTimer("publish", max(0, self._due_us(self._unpublished[-1]) - now_us))]
-
-    def _due_us(self, number: int) -> int:
-        return self._us("start_s") + int(number * 1e6 / self.settings["rate_per_s"])
+        return [*effects, *self._ask_for_tree(event_id)]
 
     def _ask_for_tree(self, event_id: int) -> Effects:
         """Ask for a new tree when it is time; the next few do, too, as one may be gone."""
-        every = self.settings["recalculate_every_events"]
+        every = self.settings.recalculate_every_events
         is_time = 0 < every <= event_id and event_id % every < _ASKERS
         return [Announce(Recalculate(self._current))] if is_time else ()
 
@@ -192,24 +168,19 @@ class Content(Protocol):
     def _take_event(self, now_us: int, sender: PeerId, event: Event) -> Effects:
         if not self._exists(event.event_id):
             return ()
+        hop_count = min(event.hop_count + 1, MAX_HOPS)
+        copy = {"event_id": event.event_id, "from": sender, "hop_count": hop_count}
         held = self._buffer.get(event.event_id)
         if not self._seen.is_new(event.event_id, event.published_us):
             if held is not None:
                 held.note_known(sender)
-            return [Record("event_repeated", {"event_id": event.event_id, "from": sender})]
+            return [Record("event_repeated", copy)]
         is_match = self._wants(event)
-        hop_count = min(event.hop_count + 1, MAX_HOPS)
-        figures = {
-            "event_id": event.event_id,
-            "from": sender,
-            "is_match": is_match,
-            "hop_count": hop_count,
-            "published_us": event.published_us,
-        }
-        effects: list[Effect] = [Record("event_received", figures)]
+        known = {"is_match": is_match, "published_us": event.published_us}
+        effects: list[Effect] = [Record("event_received", copy | known)]
         if is_match:
             self._history.note(event.event_id)
-            effects += self._deliver(event)
+            effects += [Deliver(event.event_id, sender, hop_count), *self._tell_history()]
         else:
             self._history.hear_of(event.event_id)
         onward = replace(event, hop_count=hop_count)
@@ -218,17 +189,14 @@ class Content(Protocol):
         return [*effects, *self._hand_out(sender, held, onward)]
 
     def _exists(self, event_id: int) -> bool:
-        return 1 <= event_id <= len(self._plan.workload.events)
+        return 1 <= event_id <= self._events
 
     def _wants(self, event: Event) -> bool:
         return self._trees.wants(point_of(event.point), event.published_us)
 
-    def _deliver(self, event: Event) -> list[Effect]:
-        return [Deliver(event.event_id), *self._tell_history()]
-
     def _tell_history(self) -> Effects:
         self._noted += 1
-        is_due = self._noted % self.settings["history_every_events"] == 0
+        is_due = self._noted % self.settings.history_every_events == 0
         return [Announce(self._history)] if is_due else ()
 
     def _forward(self, held: HeldEvent) -> Effects:
@@ -258,22 +226,22 @@ class Content(Protocol):
 
     def _owe(self, version: ContentTree, peers: Iterable[PeerId]) -> Effects:
         is_due = self._offers.owe(version, peers)
-        return self._wake("offer", "replay_delay_s") if is_due else ()
+        return self._wake("offer", self.settings.replay_delay_s) if is_due else ()
 
     def _put_off(self, events: Iterable[HeldEvent]) -> Effects:
         is_due = self._offers.put_off(events)
-        return self._wake("hand over", "handover_delay_s") if is_due else ()
+        return self._wake("hand over", self.settings.handover_delay_s) if is_due else ()
 
     def _pass_on(self, version: int, sender: PeerId, events: list[HeldEvent]) -> Effects:
         is_due = self._offers.pass_on(version, sender, events)
-        return self._wake("pass on", "pace_delay_s") if is_due else ()
+        return self._wake("pass on", self.settings.pace_delay_s) if is_due else ()
 
     def _send_next(self) -> Effects:
         """Send some of what was asked for, unless that was done a moment ago."""
         if "send next" in self._set_timers:
             return ()
         batch = self._paced.next_batch()
-        return [*batch, *self._wake("send next", "pace_delay_s")] if batch else ()
+        return [*batch, *self._wake("send next", self.settings.pace_delay_s)] if batch else ()
 
     def _take_offer(self, now_us: int, sender: PeerId, offer: Offer) -> Effects:
         """Ask for what is wanted here, and offer the rest to those beyond."""
@@ -315,21 +283,19 @@ class Content(Protocol):
         appeared = version.set_links(now_us, tree.links)
         return [
             *self._owe(version, appeared),
-            *self._wake("update", "update_delay_s"),
-            *self._wake("ask", "ask_after_s"),
+            *self._wake("update", self.settings.update_delay_s),
+            *self._wake("ask", self.settings.ask_after_s),
         ]
 
     def _subscribe(self, now_us: int, subscription: Subscription) -> Effects:
         if not self._trees.subscribe(now_us, subscription):
             return ()
-        record = Record("subscribed", {"subscription": subscription.number})
-        return [record, *self._wake("update", "update_delay_s")]
+        return self._wake("update", self.settings.update_delay_s)
 
     def _unsubscribe(self, subscription: Subscription) -> Effects:
         if not self._trees.unsubscribe(subscription):
             return ()
-        record = Record("unsubscribed", {"subscription": subscription.number})
-        return [record, *self._wake("update", "update_delay_s")]
+        return self._wake("update", self.settings.update_delay_s)
 
     def _take_update(self, now_us: int, sender: PeerId, update: SubscriptionUpdate) -> Effects:
         version = self._trees.make(update.version)
@@ -339,8 +305,13 @@ class Content(Protocol):
             self._buffer.forget_known(sender)  # which may have restarted
         if not version.has_link(sender):
             return ()
-        effects = [*self._owe(version, (sender,)), *self._wake("update", "update_delay_s")]
-        return [*effects, *self._wake("ask", "ask_after_s")] if not version.is_current else effects
+        effects = [
+            *self._owe(version, (sender,)),
+            *self._wake("update", self.settings.update_delay_s),
+        ]
+        if version.is_current:
+            return [*effects, *self._tell_ready()]
+        return [*effects, *self._wake("ask", self.settings.ask_after_s)]
 
     def _restate(self, now_us: int, sender: PeerId, wanted: StateWanted) -> Effects:
         """Begin anew for a peer that misses something, unless that is on its way."""
@@ -348,10 +319,10 @@ class Content(Protocol):
         if version is None:
             return ()
         epoch = version.links[sender].outgoing.epoch
-        if 0 < wanted.epoch < epoch or now_us - epoch < self._us("ask_after_s"):
+        if 0 < wanted.epoch < epoch or now_us - epoch < _us(self.settings.ask_after_s):
             return ()
         version.begin_epoch(now_us, sender)
-        return self._wake("update", "update_delay_s")
+        return self._wake("update", self.settings.update_delay_s)
 
     def _begin_again(self, now_us: int, to: PeerId, lost: SubscriptionUpdate) -> Effects:
         version = self._trees.linked(lost.version, to)
@@ -359,34 +330,31 @@ class Content(Protocol):
             return ()
         if version.links[to].outgoing.epoch == lost.epoch:
             version.begin_epoch(now_us, to)
-        return self._wake("update", "update_delay_s")
+        return self._wake("update", self.settings.update_delay_s)
 
     def _ask(self, now_us: int) -> Effects:
         versions = self._trees.announced()
-        wait_us = self._us("ask_after_s")
+        wait_us = _us(self.settings.ask_after_s)
         asked = [question for v in versions for question in v.questions(now_us, wait_us)]
         if all(version.is_current for version in versions):
             return asked
-        return [*asked, *self._wake("ask", "ask_after_s")]
+        return [*asked, *self._wake("ask", self.settings.ask_after_s)]
 
-    def _us(self, key: str) -> int:
-        return int(self.settings[key] * 1e6)
+    def _tell_ready(self) -> Effects:
+        """Once: events can be published on a tree, and all that lies beyond its links is known."""
+        version = self._trees.get(self._current)
+        if self._is_ready or version is None or not version.is_current:
+            return ()
+        self._is_ready = True
+        return [Announce(Ready())]
 
-    def _wake(self, name: str, delay: str) -> Effects:
+    def _wake(self, name: str, delay_s: float) -> Effects:
         """Set a timer, unless it is set."""
         if name in self._set_timers:
             return ()
         self._set_timers.add(name)
-        return [SetTimer(name, self._us(delay))]
+        return [SetTimer(name, _us(delay_s))]
 
 
-class ContentUniform(Content):
-    """Subscriptions and events independent at random."""
-
-    distribution: ClassVar[str] = "uniform"
-
-
-class ContentZipf(Content):
-    """Subscriptions and events around hotspots."""
-
-    distribution: ClassVar[str] = "zipf"
+def _us(seconds: float) -> int:
+    return int(seconds * 1e6)

@@ -5,13 +5,12 @@ to a datagram.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from msgspec import Struct
 
 from agents.wire.codec import HEADER, MAX_DATAGRAM_BYTES, U8, U32, U64, message
-from workloads.content.subscription import ATTRIBUTES, RANGES, ContentError, Point, Subscription
+from workloads.content.subscription import ATTRIBUTES, RANGES, ContentError, Point
 
 _BOXES = len(RANGES) ** ATTRIBUTES
 _UPDATE_BYTES = 4 + 8 + 4 + 1 + 3 * 2  # of the fields and the lengths of three sequences
@@ -20,7 +19,6 @@ _OFFER_BYTES = 4 + 1 + 3 * 2
 NUMBERS_PER_UPDATE = (MAX_DATAGRAM_BYTES - HEADER.size - _UPDATE_BYTES) // 4
 EVENTS_PER_OFFER = (MAX_DATAGRAM_BYTES - HEADER.size - _OFFER_BYTES) // (3 * 4)
 MAX_PAYLOAD_BYTES = MAX_DATAGRAM_BYTES - HEADER.size - _EVENT_BYTES
-NO_TREE = 0  # the version that events are published on before there is any
 MAX_HOPS = 255  # which fits into the header; a longer way counts as this
 
 
@@ -30,7 +28,7 @@ def point_of(number: int) -> Point:
     return Point(number)
 
 
-@message(120)
+@message(120, role="control")
 class SubscriptionUpdate(Struct, frozen=True):
     """What changes in the subscriptions that the sender announces over a link of a version.
 
@@ -55,7 +53,7 @@ class SubscriptionUpdate(Struct, frozen=True):
             raise ContentError("update: expected a time for each subscription, or none at all")
 
 
-@message(121)
+@message(121, role="control")
 class StateWanted(Struct, frozen=True):
     """Please begin a new epoch: the sender misses something of this one, or knows none (0)."""
 
@@ -63,7 +61,7 @@ class StateWanted(Struct, frozen=True):
     epoch: U64
 
 
-@message(122)
+@message(122, role="event")
 class Event(Struct, frozen=True):
     """An event on its way over the tree of a version; `point` is the number of its point."""
 
@@ -79,7 +77,7 @@ class Event(Struct, frozen=True):
         point_of(self.point)
 
 
-@message(123)
+@message(123, role="control")
 class Offer(Struct, frozen=True):
     """The sender has these events (`is_here`) or was offered them, and the receiver may want them.
 
@@ -100,26 +98,12 @@ class Offer(Struct, frozen=True):
             point_of(number)
 
 
-@message(124)
+@message(124, role="control")
 class Wanted(Struct, frozen=True):
     """The sender has not got these events that were offered, and somebody wants them."""
 
     version: U32
     events: tuple[U32, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribe:
-    """Told to the content layer by another: this peer wants more."""
-
-    subscription: Subscription
-
-
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
-    """Told to the content layer by another: this peer no longer wants that."""
-
-    subscription: Subscription
 
 
 def offer_of(version: int, is_here: bool, events: Sequence[Event]) -> Offer:

@@ -26,7 +26,7 @@ class VersionState(Struct, frozen=True):
     beat: U32
 
 
-@message(80)
+@message(80, role="upkeep")
 class TreeHello(Struct, frozen=True):
     """I am well, and this is my place in the spanning tree T_C; `parent` 0 means none."""
 
@@ -39,7 +39,7 @@ class TreeHello(Struct, frozen=True):
     states: tuple[VersionState, ...]
 
 
-@message(81)
+@message(81, role="control")
 class SelectionCall(Struct, frozen=True):
     """A selection begins: tell neighbours your interests, and report within this time."""
 
@@ -47,7 +47,7 @@ class SelectionCall(Struct, frozen=True):
     wait_ms: U32
 
 
-@message(82)
+@message(82, role="control")
 class Interest(Struct, frozen=True):
     """The events that the sender had, as of the beginning of a selection."""
 
@@ -62,7 +62,7 @@ class Candidate(Struct, frozen=True):
     votes: F64
 
 
-@message(83)
+@message(83, role="control")
 class Ballot(Struct, frozen=True):
     """The candidates with the most votes in the sender's part of T_C."""
 
@@ -78,7 +78,7 @@ class PeerLinks(Struct, frozen=True):
     weights_us: tuple[U32, ...]
 
 
-@message(84)
+@message(84, role="control")
 class LinkReport(Struct, frozen=True):
     """One part of all links in the sender's part of T_C."""
 
@@ -88,7 +88,7 @@ class LinkReport(Struct, frozen=True):
     peers: tuple[PeerLinks, ...]
 
 
-@message(85)
+@message(85, role="control")
 class CoreList(Struct, frozen=True):
     """The outcome of a selection: the cores, the root core first."""
 
@@ -96,7 +96,7 @@ class CoreList(Struct, frozen=True):
     cores: tuple[Peer, ...]
 
 
-@message(86)
+@message(86, role="control")
 class ParentList(Struct, frozen=True):
     """Some peers in the receiver's part of T_C, and their parents in a tree of the leader's."""
 
@@ -113,7 +113,7 @@ class CorePath(Struct, frozen=True):
     path: tuple[Peer, ...]
 
 
-@message(87)
+@message(87, role="control")
 class CoreSpt(Struct, frozen=True):
     """CORE_SPT: the sender's ways to the root core and, if that is another, to its relay."""
 
@@ -123,7 +123,7 @@ class CoreSpt(Struct, frozen=True):
     relay: CorePath | None
 
 
-@message(88)
+@message(88, role="control")
 class JoinCore(Struct, frozen=True):
     """JOIN_CORE: you are my parent in the tree; or, for a core, my next hop to the root core."""
 
@@ -131,28 +131,28 @@ class JoinCore(Struct, frozen=True):
     is_backbone: bool
 
 
-@message(89)
+@message(89, role="control")
 class LeaveCore(Struct, frozen=True):
     """You are no longer my parent in the tree."""
 
     version: U32
 
 
-@message(90)
+@message(90, role="control")
 class CoreRequest(Struct, frozen=True):
     """Please send your CoreSpt again."""
 
     version: U32
 
 
-@message(91)
+@message(91, role="control")
 class RecalculationRequest(Struct, frozen=True):
     """To the leader: somebody finds that this version has been used for long enough."""
 
     version: U32
 
 
-@message(92)
+@message(92, role="upkeep")
 class Farewell(Struct, frozen=True):
     """I am leaving."""
 

@@ -13,7 +13,6 @@ leader that has been one for a while, a switch for a version that had time to be
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from agents.protocol import (
@@ -40,9 +39,9 @@ from agents.routing.cores.messages import (
     SelectionCall,
     TreeHello,
 )
-from agents.routing.cores.selection import MST, Selection
+from agents.routing.cores.selection import Selection
+from agents.routing.cores.settings import MST, CoreSettings, RoutingSettings, SpanningTreeSettings
 from agents.routing.cores.spanning_tree import SpanningTree, Stir
-from agents.routing.cores.strategies import BY_PATHS, BY_VOTES
 from agents.routing.cores.tree_versions import TreeVersions
 from agents.routing.similarity import EventWindow, RecentEvents
 from agents.routing.tree import Recalculate
@@ -50,67 +49,26 @@ from agents.routing.tree import Recalculate
 # News of the leader wait for up to this share of a period: it may be followed by a better one, and
 # if all peers passed on its numbers at once, the hellos of all would meet on the links.
 _SOON = 0.25
-_CORE_PATHS = ("tree", "apsp")  # over the root core's tree, or all shortest paths between cores
-_FIXED = {
-    "strategy": MST,
-    "core_paths": "tree",
-    "alpha_us": 0,
-    "psi": 1,
-}  # for a rival that knows no interests
 
 
 class CoreRouting(Protocol):
     """One peer of the routing layer."""
 
+    Settings: ClassVar[type[RoutingSettings]] = CoreSettings
+    settings: RoutingSettings
     messages = MESSAGES
-    defaults: ClassVar = {
-        "strategy": "spotent",
-        "cores": 5,
-        "core_paths": "tree",
-        "alpha_us": 1_000,  # more costs delay and hardly saves events in vain: docs/results.md
-        "psi": 1_000,
-        "period_us": 2_000_000,
-        "missed_hellos": 5,
-        "first_selection_s": 20.0,
-        "recalculate_s": 0.0,
-        "settle_s": 10.0,
-        "grace_s": 10.0,
-    }
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise if a choice is unknown or a number makes no sense."""
-        choices = (*BY_VOTES, *BY_PATHS)
-        if settings["strategy"] not in choices:
-            raise ValueError(
-                f"strategy: expected one of {', '.join(choices)}; found {settings['strategy']!r}"
-            )
-        if settings["core_paths"] not in _CORE_PATHS:
-            raise ValueError(
-                f"core_paths: expected one of {', '.join(_CORE_PATHS)};"
-                f" found {settings['core_paths']!r}"
-            )
-        bounds = {"cores": (1, 200), "psi": (1, 10_000), "missed_hellos": (2, 1_000)}
-        for key, (least, most) in (bounds | {"period_us": (10_000, 10**9)}).items():
-            if not least <= settings[key] <= most:
-                raise ValueError(f"{key}: expected {least} to {most}, found {settings[key]}")
-        for key in ("alpha_us", "first_selection_s", "recalculate_s", "settle_s", "grace_s"):
-            if settings[key] < 0:
-                raise ValueError(f"{key}: expected 0 or more, found {settings[key]}")
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self.tree = SpanningTree(self.me)
-        self.weights = LinkWeights(
-            self.tree, int(self.settings["psi"]), int(self.settings["alpha_us"])
-        )
-        is_rooted = self.settings["strategy"] == MST
+        self.weights = LinkWeights(self.tree, self.settings.psi, self.settings.alpha_us)
+        is_rooted = self.settings.strategy == MST
         self.versions = TreeVersions(self.tree, self.weights, self.settings, is_rooted, self.random)
         self.selection = Selection(
             self.tree, self.weights, self.versions, self.settings, self.random
         )
-        self._period_us = int(self.settings["period_us"])
-        self._patience_us = self._period_us * int(self.settings["missed_hellos"])
+        self._period_us = self.settings.period_us
+        self._patience_us = self._period_us * self.settings.missed_hellos
         self._said_hello_us = 0
         self._is_waiting = self._is_soon = self._is_known_leader = False
 
@@ -272,12 +230,4 @@ class SpanningTreeRouting(CoreRouting):
     makes no difference to the tree. What changes later is handled as with cores.
     """
 
-    defaults: ClassVar = {k: v for k, v in CoreRouting.defaults.items() if k not in _FIXED}
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise if a number makes no sense."""
-        super().check_settings({**CoreRouting.defaults, **settings})
-
-    def __init__(self, given: Surroundings) -> None:
-        super().__init__(replace(given, settings={**given.settings, **_FIXED}))
+    Settings = SpanningTreeSettings

@@ -16,7 +16,6 @@ Versions are numbered by the leaders, each with the low half of its address in t
 number, so that two leaders apart from each other make different ones; the higher one wins.
 """
 
-from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -31,12 +30,12 @@ from agents.routing.cores.messages import (
     RecalculationRequest,
     SelectionCall,
 )
+from agents.routing.cores.settings import MST, RoutingSettings
 from agents.routing.cores.spanning_tree import SpanningTree
 from agents.routing.cores.strategies import BY_VOTES, most_voted, vote
 from agents.routing.cores.tree_versions import TreeVersions
 from agents.routing.cores.votes import SelectionRound, split_links
 
-MST = "mst"
 _INTEREST_WAIT_US = 3_000_000  # for those of the last neighbour to tell them
 _LEVEL_MS = 1_000  # what a child has less time than its parent
 _LEVELS = 20
@@ -52,7 +51,7 @@ class Selection:
         tree: SpanningTree,
         weights: LinkWeights,
         versions: TreeVersions,
-        settings: Mapping[str, Any],
+        settings: RoutingSettings,
         chance: Random,
     ) -> None:
         self._me = tree.me
@@ -60,14 +59,14 @@ class Selection:
         self._weights = weights
         self._versions = versions
         self._random = chance
-        self._strategy = str(settings["strategy"])
-        self._cores = int(settings["cores"])
+        self._strategy = settings.strategy
+        self._cores = settings.cores
         # All peers are called at once; if all told their interests at once, those would meet on
         # the links.
-        self._spread_us = int(settings["period_us"]) // 2
-        self._first_us = int(settings["first_selection_s"] * 1e6)
-        self._recalculate_us = int(settings["recalculate_s"] * 1e6)
-        self._numbers = self._cores if settings["core_paths"] == "apsp" else 1  # of a family
+        self._spread_us = settings.period_us // 2
+        self._first_us = int(settings.first_selection_s * 1e6)
+        self._recalculate_us = int(settings.recalculate_s * 1e6)
+        self._numbers = self._cores if settings.core_paths == "apsp" else 1  # of a family
         self._round: SelectionRound | None = None
         self._called = 0  # the newest version for which a selection is known to have begun
         self._tired_of = 0  # the newest version that somebody wants replaced

@@ -19,10 +19,8 @@ the version of its relay: its events go to the relay, from there on the shortest
 core, and on to the peers. A family is known by the highest of its versions.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from random import Random
-from typing import Any
 
 from agents.protocol import Announce, Effect, Effects, PeerId, Record, Send, SetTimer
 from agents.routing.cores.core_tree import CoreTree
@@ -40,6 +38,7 @@ from agents.routing.cores.messages import (
     TreeHello,
     VersionState,
 )
+from agents.routing.cores.settings import RoutingSettings
 from agents.routing.cores.spanning_tree import SpanningTree
 from agents.routing.tree import CurrentTree, Hold, Tree, tell_links
 
@@ -57,7 +56,7 @@ class TreeVersions:
         self,
         tree: SpanningTree,
         weights: LinkWeights,
-        settings: Mapping[str, Any],
+        settings: RoutingSettings,
         is_rooted: bool,
         chance: Random,
     ) -> None:
@@ -65,14 +64,14 @@ class TreeVersions:
         self.current = 0  # the family in use
         self._first = 0  # the lowest version in it
         self._published = 0  # the version to publish on
-        self._has_families = settings["core_paths"] == "apsp"
+        self._has_families = settings.core_paths == "apsp"
         self._lists: dict[int, CoreList] = {}
         self._me = tree.me
         self._tree = tree
         self._weights = weights
-        self._period_us = int(settings["period_us"])
-        self._settle_us = int(settings["settle_s"] * 1e6)
-        self._grace_us = int(settings["grace_s"] * 1e6)
+        self._period_us = settings.period_us
+        self._settle_us = int(settings.settle_s * 1e6)
+        self._grace_us = int(settings.grace_s * 1e6)
         self._is_rooted = is_rooted
         self._random = chance
         self._early: dict[tuple[PeerId, int], CoreSpt] = {}

@@ -29,14 +29,14 @@ class StatedLink(Struct, frozen=True):
     delay_us: U32
 
 
-@message(93)
+@message(93, role="upkeep")
 class LinkHello(Struct, frozen=True):
     """I am well, and this is the digest of what I know."""
 
     digest: U64
 
 
-@message(94)
+@message(94, role="control")
 class LinkState(Struct, frozen=True):
     """All links of a peer, as of a number; flooded."""
 
@@ -52,7 +52,7 @@ class KnownState(Struct, frozen=True):
     sequence: U32
 
 
-@message(95)
+@message(95, role="control")
 class LinkSummary(Struct, frozen=True):
     """Whose links the sender knows, of all peers from one address to another."""
 

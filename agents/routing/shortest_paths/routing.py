@@ -14,9 +14,11 @@ message on every link, and n³ operations at every peer: about a millisecond for
 seconds for 1,024.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from agents.protocol import (
     Announce,
@@ -60,20 +62,21 @@ class _Neighbour:
 class ShortestPathRouting(Protocol):
     """One peer with a tree for every publisher; nothing is told before `first_trees_s`."""
 
-    messages = (*MESSAGES, Farewell)
-    defaults: ClassVar = {"period_us": 2_000_000, "missed_hellos": 5, "first_trees_s": 20.0}
+    class Settings(Struct, frozen=True, kw_only=True):
+        """When links are told, and when neighbours are given up."""
 
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise if a number makes no sense."""
-        bounds = {"period_us": (10_000, 10**9), "missed_hellos": (2, 1_000)}
-        for key, (least, most) in bounds.items():
-            if not least <= settings[key] <= most:
-                raise ValueError(f"{key}: expected {least} to {most}, found {settings[key]}")
-        if settings["first_trees_s"] < 0:
-            raise ValueError(
-                f"first_trees_s: expected 0 or more, found {settings['first_trees_s']}"
-            )
+        period_us: Annotated[
+            int, Meta(ge=10_000, le=10**9, description="time from hello to hello")
+        ] = 2_000_000
+        missed_hellos: Annotated[
+            int, Meta(ge=2, le=1_000, description="hellos missed until a neighbour is given up")
+        ] = 5
+        first_trees_s: Annotated[
+            float, Meta(ge=0, description="when links are told for the first time")
+        ] = 20.0
+
+    messages = (*MESSAGES, Farewell)
+    settings: Settings
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
@@ -84,9 +87,9 @@ class ShortestPathRouting(Protocol):
         self._made_of: tuple[dict[Edge, int], frozenset[PeerId]] = {}, frozenset()
         self._former = -1  # the highest number of a former life
         self._holds = {"tell": Hold(), "trees": Hold()}
-        self._period_us = int(self.settings["period_us"])
-        self._patience_us = self._period_us * int(self.settings["missed_hellos"])
-        self._first_us = int(self.settings["first_trees_s"] * 1e6)
+        self._period_us = self.settings.period_us
+        self._patience_us = self._period_us * self.settings.missed_hellos
+        self._first_us = int(self.settings.first_trees_s * 1e6)
 
     # What happens
 
@@ -224,7 +227,7 @@ class ShortestPathRouting(Protocol):
         if root in self._links:
             return []
         self._links[root], self._built_us[root] = (), now_us
-        return [Announce(Tree(root, now_us, (), family=_FAMILY))]
+        return [Announce(Tree(root, now_us, (), family=_FAMILY, publisher=root))]
 
     def _make_trees(self, now_us: int) -> Effects:
         """Work out all trees, and announce those in which this peer has other links now."""
@@ -243,7 +246,8 @@ class ShortestPathRouting(Protocol):
         if links == before:
             return []
         self._links[root] = links
-        return tell_links(Tree(root, self._built_us[root], links, family=_FAMILY), before)
+        tree = Tree(root, self._built_us[root], links, family=_FAMILY, publisher=root)
+        return tell_links(tree, before)
 
 
 def _is_worth_telling(before: LinkState, after: LinkState) -> bool:

@@ -25,7 +25,7 @@ def _measure(underlay: Underlay) -> dict[str, Any]:
     index = underlay.router_index
     ends = [index[name] for link in underlay.router_links for name in (link.a, link.b)]
     degrees = np.bincount(ends, minlength=len(underlay.routers))
-    hops = hop_matrix(underlay)
+    hops = hop_matrix(underlay, np.arange(len(underlay.routers)))
     return {
         "network": {"routers": len(underlay.routers), "links": len(underlay.router_links)},
         "degree": {"mean": float(degrees.mean()), "max": int(degrees.max())},

@@ -1,91 +1,80 @@
 """The examples in docs/writing-a-protocol.md and docs/probing.md run as they stand there."""
 
+import json
+import os
 import re
-import socket
-from collections import Counter
-from collections.abc import Mapping
-from ipaddress import IPv4Address
+import shutil
+import subprocess
+import sys
 from pathlib import Path
-from random import Random
-from time import monotonic_ns
 from typing import Any
 
 import pytest
 
-from agents.agent import Agent
-from agents.probing.route_probe import RouteProbe
-from agents.protocol import Protocol, Surroundings
-from agents.runtime.held_clock import HeldClock
-from agents.runtime.probe_sockets import Prober
-from agents.runtime.simulator import Simulator
-from agents.runtime.sockets import AgentSlot, Clock, SocketLoop
-from agents.wire.codec import PORT
-from testbed.emulation.network import EmulatedNetwork
-from tests.fixtures.diamond import diamond
-
-DOCS = Path(__file__).parents[3] / "docs"
-END_US = 2_200_000
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+PACKAGES = ("topologies", "workloads", "agents", "testbed", "analysis")
+MOST_LINES = 60  # of a complete publish/subscribe protocol
 
 
-class Notes:
-    """What the agents recorded: how often each host was told the time."""
-
-    def __init__(self) -> None:
-        self.told: Counter[str] = Counter()
-
-    def write(self, time_us: int, host: str, what: str, values: Mapping[str, Any]) -> None:
-        assert what == "time_told"
-        assert 0 < values["round_trip_us"] < time_us + 1
-        self.told[host] += 1
+def blocks(page: str, language: str) -> list[str]:
+    """The blocks of code on a page in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def example() -> type[Protocol]:
-    """The protocol on the page."""
-    protocol: type[Protocol] = run_code("writing-a-protocol.md")["ClockWatch"]
-    return protocol
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages with what a reader of the page would add to them."""
+    copy = tmp_path_factory.mktemp("extended")
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("*.pyc"))
+    protocol, workload = blocks("writing-a-protocol.md", "python")
+    assert len(protocol.splitlines()) < MOST_LINES
+    for code in (protocol, workload):
+        (copy / code.splitlines()[0].removeprefix("# ")).write_text(code)
+    page = (DOCS / "writing-a-protocol.md").read_text()
+    add_line(copy / "agents" / "kinds.py", '"pubsub": {', page, '"topic-flood"')
+    add_line(copy / "workloads" / "kinds.py", "WORKLOADS: dict[str, str] = {", page, '"few-topics"')
+    (file,) = blocks("writing-a-protocol.md", "toml")
+    (copy / "flood.toml").write_text(file)
+    return copy
+
+
+def add_line(table: Path, after: str, page: str, key: str) -> None:
+    """Add a line of the page to a table of kinds."""
+    (line,) = re.findall(rf"`({key}: \"[^`]+\")`", page)
+    text = table.read_text()
+    assert text.count(after) == 1
+    table.write_text(text.replace(after, f"{after}\n        {line},"))
+
+
+@pytest.mark.parametrize("backend", ["simulation", "emulation"])
+def test_the_protocol_and_its_workload_run_to_a_whole_report(extended: Path, backend: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from testbed.cli import main; sys.exit(main())",
+         "run", "flood.toml", "--backend", backend, "--out", f"results-{backend}"],
+        cwd=extended,
+        env={**os.environ, "PYTHONPATH": str(extended)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = extended / f"results-{backend}" / "flood" / "latest"
+    metrics = json.loads((run / "analysis" / "metrics.json").read_text())
+    delivery = metrics["delivery"]
+    assert delivery["expected"] == delivery["delivered"] > 0 == delivery["duplicates"]
+    assert metrics["false_positives"] > 0
+    assert metrics["link_stress"]["mean"] > 1
+    report = (run / "analysis" / "report.html").read_text()
+    assert all(name in report for name in ("delivery", "false_positives", "link_stress"))
 
 
 def run_code(page: str) -> dict[str, Any]:
     """Run the Python on a page; returns what it defined."""
-    code = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
-    assert code
     names: dict[str, Any] = {"__name__": "example"}
-    exec(compile("\n".join(code), page, "exec"), names)
+    exec(compile("\n".join(blocks(page, "python")), page, "exec"), names)
     return names
-
-
-def make_agent(protocol: type[Protocol], me: str, contact: str) -> Agent:
-    address = {name: int(IPv4Address(text)) for name, text in diamond().address.items()}
-    given = Surroundings(address[me], (address[contact],), Random(me), {"period_us": 500_000})
-    return Agent(address[me], 1, protocol(given))
-
-
-def test_it_runs_in_the_simulator(example: type[Protocol]) -> None:
-    notes = Notes()
-    with Simulator(diamond(), record=notes.write) as simulator:
-        for host, contact in (("h1", "h2"), ("h2", "h1")):
-            simulator.add_agent(host, lambda h=host, c=contact: make_agent(example, h, c))
-            simulator.start_agent(0, host)
-        simulator.run(END_US)
-    assert notes.told == {"h1": 5, "h2": 5}
-
-
-def test_it_runs_on_real_hosts(example: type[Protocol]) -> None:
-    notes = Notes()
-    with EmulatedNetwork(diamond()) as network:
-        loop = SocketLoop(Clock(HeldClock(), monotonic_ns(), 1), notes.write)
-        for host, contact in (("h1", "h2"), ("h2", "h1")):
-            with network.inside(host):
-                endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-                slot = AgentSlot(host, endpoint, Prober(RouteProbe))
-            endpoint.bind((network.underlay.address[host], PORT))
-            loop.add_slot(slot)
-            loop.place_agent(slot, make_agent(example, host, contact))
-        loop.run(END_US)
-    # The two agents start a moment apart, so the first question may find nobody, and is repeated.
-    assert set(notes.told) == {"h1", "h2"}
-    assert all(4 <= count <= 5 for count in notes.told.values())
 
 
 def test_a_map_is_drawn_from_probes() -> None:

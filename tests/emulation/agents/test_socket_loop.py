@@ -34,7 +34,7 @@ class Diary(Protocol):
     messages = (Welcome,)
 
     def __init__(self, *wanted: Any) -> None:
-        super().__init__(Surroundings(ME, (), Random(1), {}))
+        super().__init__(Surroundings(ME, (), Random(1)))
         self.wanted = wanted
         self.times_us: list[int] = []
         self.waits_over = 0

@@ -230,7 +230,7 @@ def test_reliable_greetings_outlast_a_link_that_is_cut_for_ten_seconds(tmp_path:
     h1 = int(IPv4Address(underlay.address["h1"]))
     sent_during_the_cut = [
         (spec.host, contact, number)
-        for spec in assign_agents(experiment, underlay)
+        for spec in assign_agents(experiment, underlay, None)
         for contact in spec.contacts
         if spec.host == "h1" or contact == h1
         for number in (1, 0)  # they are counted down
@@ -271,7 +271,9 @@ def test_an_agent_without_privileges_shrugs_off_junk_and_counts_it(tmp_path: Pat
     experiment = replace(SMALL, agents_per_process=64, duration_s=6.0)
     underlay = make_underlay(experiment)
     with EmulatedNetwork(underlay) as network:
-        agents = AgentProcesses(network, experiment, assign_agents(experiment, underlay), tmp_path)
+        agents = AgentProcesses(
+            network, experiment, assign_agents(experiment, underlay, None), tmp_path
+        )
         try:
             agents.start()
             origin_ns = agents.go()

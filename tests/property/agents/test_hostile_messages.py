@@ -19,6 +19,9 @@ from agents.kinds import LAYERS, find_protocol, make_agent
 from agents.probing.route import Hop, Route
 from agents.protocol import CancelTimer, ProbeRoute, SetTimer, Surroundings
 from agents.wire.codec import WANTS_ACK, Datagram, encode
+from testbed.experiment.file import Experiment, experiment_from_dict
+from workloads.kinds import draw_workload
+from workloads.share import Share
 
 RUN, ME = 7, 1
 PEERS = tuple(range(2, 12))
@@ -105,19 +108,27 @@ def hints_of(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
+def experiment_of(name: str) -> Experiment:
+    """An experiment with one of the stacks."""
+    document = {"name": "victim", **STACKS[name], "topology": {"hosts": len(HOSTS)}}
+    return experiment_from_dict(document, "test")
+
+
 class Victim:
     """An agent whose timers run out, probes are answered and datagrams are encoded."""
 
-    def __init__(self, layers: dict[str, dict[str, Any]], hostile: Hostile) -> None:
-        defaults = {
-            section: {**KINDS[settings["kind"]].defaults, **settings}
-            for section, settings in layers.items()
-        }
-        given = Surroundings(ME, PEERS[:3], Random(1), peers=len(HOSTS), hosts=HOSTS)
+    def __init__(self, name: str, hostile: Hostile) -> None:
+        experiment = experiment_of(name)
+        share = Share()
+        if experiment.workload:
+            share = draw_workload(experiment.workload, 1, list(HOSTS)).shares(len(HOSTS))[0]
+        given = Surroundings(
+            ME, PEERS[:3], Random(1), peers=len(HOSTS), hosts=HOSTS, workload=share
+        )
         self.hostile = hostile
         self.sent = self.taken = 0
         self.timers: dict[Any, None] = {}
-        self.agent = make_agent(defaults, RUN, given)
+        self.agent = make_agent(experiment.layers, RUN, given)
         self.now_us = 0
         self.do(self.agent.start(0))
 
@@ -160,7 +171,7 @@ class Victim:
 
 def draw_messages(name: str, hostile: Hostile, count: int) -> Iterator[Any]:
     """Messages with any content, every other one of a kind that the stack knows."""
-    layers = STACKS[name].values()
+    layers = experiment_of(name).layers.values()
     own = [kind for settings in layers for kind in KINDS[settings["kind"]].messages]
     for number in range(count):
         with suppress(ValueError):  # the message itself does not allow such values
@@ -170,7 +181,7 @@ def draw_messages(name: str, hostile: Hostile, count: int) -> Iterator[Any]:
 @pytest.mark.parametrize("name", STACKS)
 def test_whatever_a_peer_says_the_answer_can_be_sent(name: str) -> None:
     hostile = Hostile(1)
-    victim = Victim(STACKS[name], hostile)
+    victim = Victim(name, hostile)
     for number, content in enumerate(draw_messages(name, hostile, MESSAGES)):
         victim.take(hostile.chance.choice(PEERS), content)
         if number % 20 == 0:
@@ -185,7 +196,7 @@ def test_whatever_a_peer_says_the_answer_can_be_sent(name: str) -> None:
 @pytest.mark.parametrize("name", STACKS)
 def test_mutated_datagrams_are_all_counted_and_none_is_fatal(name: str) -> None:
     hostile = Hostile(2)
-    chance, victim = hostile.chance, Victim(STACKS[name], hostile)
+    chance, victim = hostile.chance, Victim(name, hostile)
     good: list[tuple[int, bytes]] = []
     for content in draw_messages(name, hostile, MESSAGES):
         peer = chance.choice(PEERS)

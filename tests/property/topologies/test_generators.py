@@ -5,11 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topologies.domain_sizes import DomainSizes, choose_domain_sizes
+from topologies.hierarchy import EDGE_CONNECTIONS, Hierarchy, choose_systems
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
 from topologies.underlay_file import underlay_from_json, underlay_to_json
 from topologies.waxman import generate_waxman
+from topologies.waxman_hierarchical import generate_waxman_hierarchical
 
 SEEDS = st.integers(0, 2**63)
 SHARES = st.floats(0, 1)
@@ -51,6 +53,18 @@ def test_waxman(links_per_router: int, routers: int, seed: int, distance_scale: 
 @given(st.integers(20, 150), SEEDS)
 def test_waxman_has_exactly_two_links_for_each_router(routers: int, seed: int) -> None:
     assert len(generate_waxman(routers, seed=seed).links) == 2 * routers
+
+
+@few
+@given(st.integers(9, 200), st.sampled_from(EDGE_CONNECTIONS), st.integers(1, 9), SEEDS)
+def test_waxman_hierarchical(routers: int, edge_connection: str, degree: int, seed: int) -> None:
+    systems = choose_systems(routers)
+    hierarchy = Hierarchy(routers, systems, edge_connection=edge_connection, border_degree=degree)
+    first, second = (generate_waxman_hierarchical(hierarchy, seed=seed) for _ in range(2))
+    assert len(first.routers) == len({router.label for router in first.routers}) == routers
+    check_simple_and_connected(first)
+    check_round_trip(first)
+    assert underlay_to_json(first) == underlay_to_json(second)
 
 
 @few

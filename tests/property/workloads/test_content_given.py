@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pubsub.content.given import parse_subscriptions
+from workloads.content.given import parse_subscriptions
 from workloads.content.subscription import RANGES, subscribe
 
 

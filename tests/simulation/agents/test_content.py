@@ -4,23 +4,25 @@ from collections import Counter
 from itertools import groupby, pairwise
 from random import Random
 
+import msgspec
 import networkx as nx
 import pytest
 
+from agents.announcements import Publish
 from agents.protocol import Announce
 from agents.pubsub.content.messages import (
     MAX_PAYLOAD_BYTES,
     Event,
     Offer,
-    Subscribe,
     SubscriptionUpdate,
-    Unsubscribe,
 )
 from agents.routing.similarity import EventWindow, RecentEvents
 from agents.routing.tree import Recalculate, Tree
-from tests.fixtures.scripted_trees import ContentUniform, ContentZipf, Edge, Trees
-from workloads.churn import churn_plan
+from tests.fixtures.scripted_trees import Edge, Trees
+from workloads.churn import draw_churn
 from workloads.content.subscription import make_point, subscribe
+from workloads.kinds import draw_workload
+from workloads.schedule import Schedule
 
 EVERYTHING = subscribe({})
 
@@ -53,7 +55,7 @@ def assert_exact(net: Trees, settle_s: float = 5.0) -> None:
 
 def truly_received(net: Trees, edges: list[Edge]) -> Counter[tuple[str, int]]:
     """Who has to receive which event over a tree, by paths to those with a subscription."""
-    workload = net.protocols[0]._plan.workload
+    workload = net.drawn
     paths = dict(nx.all_pairs_shortest_path(nx.Graph(edges)))
     wanted: Counter[tuple[str, int]] = Counter()
     for event_id, (event, owners) in enumerate(
@@ -64,12 +66,12 @@ def truly_received(net: Trees, edges: list[Edge]) -> Counter[tuple[str, int]]:
     return wanted
 
 
-@pytest.mark.parametrize("kind", [ContentUniform, ContentZipf])
+@pytest.mark.parametrize("distribution", ["uniform", "zipf"])
 def test_on_a_tree_that_is_still_events_take_the_paths_to_subscribers_and_no_other(
-    kind: type,
+    distribution: str,
 ) -> None:
     for seed in range(5):
-        net = Trees(40, seed, kind=kind, subscriptions=2)
+        net = Trees(40, seed, distribution=distribution, subscriptions=2)
         edges = net.tree(0.5, 1, net.random_tree(), over_s=1.0)
         net.use(0.5, 1)
         net.start().run(25)
@@ -134,7 +136,7 @@ def test_a_link_that_only_one_end_has_for_a_while_loses_nothing() -> None:
     net.tree(0.5, 1, chain, over_s=8.0)
     net.use(0.5, 1)
     for number in range(6):
-        net.tell(0.1, number, Subscribe(EVERYTHING))
+        net.want(number, EVERYTHING)
     middle = tuple(sorted((net.address[2], net.address[4])))
     net.tell(12, 3, Tree(1, 0, middle[:1]))
     net.tell(14, 3, Tree(1, 0, middle))
@@ -180,7 +182,7 @@ def test_a_newcomer_in_the_new_tree_only_gets_events_of_the_old_one() -> None:
     net.use(0.5, 1)
     net.tree(11, 2, [(4, 3), (3, 0), (0, 2), (2, 1), (5, 2)])
     for number in range(6):
-        net.tell(0.1, number, Subscribe(EVERYTHING))
+        net.want(number, EVERYTHING)
     net.start(0, *range(5))
     net.start(11, 5)
     net.run(30)
@@ -192,7 +194,7 @@ def test_a_newcomer_in_the_new_tree_only_gets_events_of_the_old_one() -> None:
 def test_a_publisher_without_links_keeps_its_events_until_it_has_some() -> None:
     net = Trees(4, subscriptions=0)
     for number in range(4):
-        net.tell(0.1, number, Subscribe(EVERYTHING))
+        net.want(number, EVERYTHING)
     net.tree(30, 1, [(0, 1), (1, 2), (2, 3)], over_s=1.0)
     net.use(30, 1)
     net.start().run(50)
@@ -204,7 +206,7 @@ def test_subscriptions_to_nothing_and_to_everything() -> None:
     net = Trees(5, subscriptions=0, attributes=2)
     nothing = subscribe({4: (1, 10)})  # an attribute that is 0 in every event
     for number in range(5):
-        net.tell(0.1, number, Subscribe(EVERYTHING if number == 4 else nothing))
+        net.want(number, EVERYTHING if number == 4 else nothing)
     net.tree(0.5, 1, [(n, n + 1) for n in range(4)])
     net.use(0.5, 1)
     net.start().run(30)
@@ -222,17 +224,16 @@ def test_without_any_subscription_no_event_is_sent() -> None:
 def test_the_largest_event_fits_into_a_datagram() -> None:
     net = still(6, payload_bytes=MAX_PAYLOAD_BYTES, events=20).run(30)
     assert_exact(net)
-    with pytest.raises(ValueError, match="payload_bytes"):
-        ContentUniform.check_settings({"payload_bytes": MAX_PAYLOAD_BYTES + 1})
+    with pytest.raises(msgspec.ValidationError, match="payload_bytes"):
+        draw_workload({"kind": "content-zipf", "payload_bytes": MAX_PAYLOAD_BYTES + 1}, 1, ["h1"])
 
 
 def test_an_event_on_its_way_to_somebody_who_unsubscribes_is_not_delivered() -> None:
     net = Trees(3, subscriptions=0, events=40)
-    net.tell(0.1, 2, Subscribe(EVERYTHING))
+    net.want(2, EVERYTHING, until_s=10.501)  # an event was published at 10.5
+    net.want(2, EVERYTHING, from_s=11.5)
     net.tree(0.5, 1, [(0, 1), (1, 2)])
     net.use(0.5, 1)
-    net.tell(10.501, 2, Unsubscribe(EVERYTHING))  # an event was published at 10.5
-    net.tell(11.5, 2, Subscribe(EVERYTHING))
     net.start().run(30)
     assert_exact(net, 0.2)
     got = {row[3]["event_id"] for row in net.recorded("delivered")}
@@ -245,11 +246,10 @@ def test_an_event_on_its_way_to_somebody_who_unsubscribes_is_not_delivered() -> 
 def test_covered_subscriptions_come_back_when_what_hid_them_goes() -> None:
     net = Trees(4, subscriptions=0, events=100)
     narrow = subscribe({0: (0, 5)})
-    net.tell(0.1, 2, Subscribe(EVERYTHING))
-    net.tell(0.1, 3, Subscribe(narrow))
+    net.want(2, EVERYTHING, until_s=12)
+    net.want(3, narrow)
     net.tree(0.5, 1, [(0, 1), (1, 2), (1, 3)])
     net.use(0.5, 1)
-    net.tell(12, 2, Unsubscribe(EVERYTHING))
     net.start().run(30)
     assert_exact(net, 2)
     wasted = [r for r in net.recorded("event_received") if r[0] > 12_500_000 and r[1] == "h3"]
@@ -346,7 +346,8 @@ def test_the_history_is_announced_and_a_new_tree_asked_for() -> None:
     net = Trees(1, recalculate_every_events=20, events=50, history_every_events=5)
     net.use(0.5, 3)
     peer = net.start().run(9).protocols[0]
-    effects = [effect for _ in range(50) for effect in peer.on_timer(10_000_000, "publish")]
+    events = [Publish(number, 0) for number in range(1, 51)]
+    effects = [e for event in events for e in peer.on_announcement(10_000_000, event)]
     announced = [effect.content for effect in effects if isinstance(effect, Announce)]
     assert announced.count(Recalculate(3)) == 6
     history = [content for content in announced if isinstance(content, RecentEvents)]
@@ -358,7 +359,7 @@ def test_many_peers_and_a_rebuild_while_they_come_and_go() -> None:
     net = Trees(150, 4, events=600, match=0.05, rate_per_s=20.0, routers=60)
     edges = net.tree(0.5, 1, net.random_tree(), over_s=1.0)
     net.use(0.5, 1)
-    plan = churn_plan(4, net.hosts, 600, 20.0, 0.05, 100, start_s=10.0)
+    plan = draw_churn(4, net.hosts, 600, Schedule(10.0, 20.0), 0.05, 100)
     away: list[int] = []
     for at_s, steps in groupby(plan, key=lambda step: step.at_s):
         for _, action, host in steps:

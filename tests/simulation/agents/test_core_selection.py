@@ -17,6 +17,8 @@ from agents.routing.cores.votes import SelectionRound, split_links
 from agents.routing.cores.weighted_graph import WeightedGraph, paths_through
 from agents.routing.similarity import EventWindow, dissimilarity_us, similarity
 from agents.wire.codec import MAX_DATAGRAM_BYTES, Datagram, decode, encode
+from testbed.errors import ExperimentError
+from testbed.experiment.settings import read_settings
 from tests.fixtures.static_overlay import Crowd, make_overlay, make_underlay
 
 ALPHA_US, PSI = 15_000, 64
@@ -231,7 +233,7 @@ def test_one_seed_gives_the_same_records_twice() -> None:
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], found: str) -> None:
-    CoreRouting.check_settings(CoreRouting.defaults)
-    SpanningTreeRouting.check_settings(SpanningTreeRouting.defaults)
-    with pytest.raises(ValueError, match=found):
-        CoreRouting.check_settings({**CoreRouting.defaults, **wrong})
+    for routing in (CoreRouting, SpanningTreeRouting):
+        read_settings(routing.Settings, "routing.", {})
+    with pytest.raises(ExperimentError, match=f"routing.{found}"):
+        read_settings(CoreRouting.Settings, "routing.", wrong)

@@ -14,11 +14,13 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from random import Random
 import pyarrow.parquet as pq
-from agents.kinds import find_protocol, make_agent
+from agents.kinds import make_agent
 from agents.protocol import Surroundings
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
 from dataclasses import replace
+from testbed.experiment.file import experiment_from_dict
+from workloads.kinds import draw_workload
 from topologies.hosts import attach_hosts, make_anonymous
 from topologies.waxman import generate_waxman
 
@@ -31,9 +33,8 @@ stacks = [
     {"overlay": {"kind": "tdo-walk"}, "routing": cores, "workload": content},
     {"overlay": {"kind": "tdo-landmark"}, "routing": {"kind": "opt"}, "workload": content},
 ]
-for stack in stacks:
-    for section, settings in stack.items():
-        stack[section] = {**find_protocol(section, settings["kind"]).defaults, **settings}
+stacks = [experiment_from_dict({"name": "stack", **stack}, "test") for stack in stacks]
+shares = draw_workload(stacks[2].workload, seed, [f"p{n}" for n in range(6)]).shares(6)
 underlay = make_anonymous(attach_hosts(generate_waxman(20, seed=1), 24, seed=1), 0.2, seed=1)
 lossy = replace(underlay.links[3].ab, loss_percent=10.0, rate_mbit=1.0)
 links = (*underlay.links[:3], replace(underlay.links[3], ab=lossy), *underlay.links[4:])
@@ -50,9 +51,10 @@ with Simulator(
         me, stack = addresses[number], stacks[number % 4]
         contacts = tuple(a for a in addresses[number % 4 :: 4] if a != me)
         given = Surroundings(
-            me, contacts, Random(f"{seed}/{host.name}"), number=number // 4, peers=6, run_seed=seed
+            me, contacts, Random(f"{seed}/{host.name}"), number=number // 4, peers=6, run_seed=seed,
+            workload=shares[number // 4],
         )
-        make = lambda given=given, stack=stack: make_agent(stack, 1, given)
+        make = lambda given=given, stack=stack: make_agent(stack.layers, 1, given)
         simulator.add_agent(host.name, make)
         simulator.start_agent(number * 1000, host.name)
     simulator.set_router(5_000_000, "r3", up=False)

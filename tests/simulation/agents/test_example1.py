@@ -13,16 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from agents.overlays.given import parse_links
-from agents.pubsub.content.given import make_given_workload
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
 from testbed.experiment.file import Experiment
 from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.workload import make_workload
 from testbed.simulation.run import RunningAgents
 from testbed.sweeps.file import load_sweep
 from tests.fixtures.delivery_oracle import Delivery, account
 from topologies.routes import Routes
-from workloads.content.generator import Workload
+from workloads.content.generator import DrawnContent
+from workloads.content.given import make_given_workload
 
 EXAMPLE = Path(__file__).parents[3] / "experiments" / "example1.toml"
 
@@ -54,7 +55,9 @@ def play(label: str, seed: int) -> Case:
         with Simulator(
             underlay, seed=seed, record=note, notes=PacketLog(packets, underlay)
         ) as simulator:
-            running, specs = RunningAgents(wanted, simulator), assign_agents(wanted, underlay)
+            workload = make_workload(wanted, underlay)
+            running = RunningAgents(wanted, simulator)
+            specs = assign_agents(wanted, underlay, workload)
             for spec in specs:
                 running.add(spec, starts_by_fault=False)
             simulator.run(int(wanted.duration_s * 1e6))
@@ -77,7 +80,7 @@ def play(label: str, seed: int) -> Case:
     )
 
 
-def workload_of(wanted: Experiment, hosts: tuple[str, ...]) -> Workload:
+def workload_of(wanted: Experiment, hosts: tuple[str, ...]) -> DrawnContent:
     said = wanted.workload
     return make_given_workload(
         said["subscriptions"], "p", wanted.seed, hosts, said["events"], said["attributes"]

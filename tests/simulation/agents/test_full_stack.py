@@ -7,7 +7,9 @@ import pytest
 
 from agents.runtime.simulator import Simulator
 from testbed.experiment.file import Experiment, experiment_from_dict
-from testbed.run.stage import assign_agents, make_underlay, plan_churn
+from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.workload import make_workload as draw_run_workload
+from testbed.run.workload import plan_churn
 from testbed.simulation.run import RunningAgents, plan
 from tests.fixtures.delivery_oracle import Delivery, account
 from topologies.underlay import Underlay
@@ -53,9 +55,10 @@ def play(wanted: Experiment, loss_percent: float = 0, kill_cores: int = 0) -> De
     underlay = lossy(make_underlay(wanted), loss_percent)
     rows: list[Any] = []
     simulator = Simulator(underlay, seed=wanted.seed, record=lambda *row: rows.append(row))
-    churn = plan_churn(wanted, underlay)
+    drawn = draw_run_workload(wanted, underlay)
+    churn = plan_churn(wanted, drawn)
     ends = [(int(f.at_s * 1e6), f.target) for f in churn if f.action == "kill-agent"]
-    running, specs = RunningAgents(wanted, simulator), assign_agents(wanted, underlay)
+    running, specs = RunningAgents(wanted, simulator), assign_agents(wanted, underlay, drawn)
     for spec in specs:
         running.add(spec, starts_by_fault=False)
     for fault in churn:

@@ -25,10 +25,10 @@ class Crowd:
         self.protocols: dict[str, GossipSize] = {}
         self.simulator = Simulator(underlay, seed=seed, record=self._record)
         addresses = {h.name: int(IPv4Address(underlay.address[h.name])) for h in underlay.hosts}
-        chance = Random(seed)
+        chance, chosen = Random(seed), GossipSize.Settings(**settings)
         for host, address in addresses.items():
             contacts = tuple(a for a in chance.sample(list(addresses.values()), 8) if a != address)
-            given = Surroundings(address, contacts, Random(f"{seed}/{host}"), settings)
+            given = Surroundings(address, contacts, Random(f"{seed}/{host}"), chosen)
             self.simulator.add_agent(host, lambda given=given, host=host: self._make(given, host))
             self.simulator.start_agent(chance.randrange(2_000_000), host)
 
@@ -77,6 +77,6 @@ def test_every_epoch_counts_anew_and_notices_who_left() -> None:
 
 
 def test_a_peer_that_knows_nobody_counts_itself() -> None:
-    given = Surroundings(5, (), Random(1), {"rounds": 0, "period_us": 10})
+    given = Surroundings(5, (), Random(1), GossipSize.Settings(rounds=0, period_us=10))
     protocol = GossipSize(given)
     assert [effect.values for effect in protocol.on_timer(0, "round")] == [{"epoch": 0, "size": 1}]

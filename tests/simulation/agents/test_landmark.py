@@ -22,6 +22,7 @@ from agents.overlays.landmark.messages import (
     NewParent,
 )
 from agents.overlays.landmark.overlay import LandmarkOverlay
+from agents.overlays.landmark.settings import LandmarkSettings
 from agents.overlays.landmark.tree import Tree, parcels
 from agents.probing.prefix import is_prefix
 from agents.protocol import (
@@ -35,6 +36,8 @@ from agents.protocol import (
     Surroundings,
 )
 from agents.runtime.simulator import Simulator
+from testbed.errors import ExperimentError
+from testbed.experiment.settings import read_settings
 from topologies.hosts import attach_hosts, make_anonymous
 from topologies.underlay import Channel, Host, Link, Router, Underlay
 from topologies.waxman import generate_waxman
@@ -69,7 +72,7 @@ class Wood:
         )
         self.address = {h.name: int(IPv4Address(underlay.address[h.name])) for h in underlay.hosts}
         self.host = {address: host for host, address in self.address.items()}
-        self._settings = SETTINGS | settings
+        self._settings = LandmarkSettings(**{**SETTINGS, **settings})
         self._seed = seed
         chance = Random(seed)
         for host, me in self.address.items():
@@ -387,7 +390,9 @@ ME, ROOT, CHILD, OTHER = 10, 20, 30, 40
 
 
 def protocol(**settings: Any) -> LandmarkOverlay:
-    made = LandmarkOverlay(Surroundings(ME, (ROOT,), Random(1), SETTINGS | settings))
+    made = LandmarkOverlay(
+        Surroundings(ME, (ROOT,), Random(1), LandmarkSettings(**{**SETTINGS, **settings}))
+    )
     made.on_start(0)
     return made
 
@@ -508,7 +513,7 @@ def test_death_is_final_in_one_incarnation() -> None:
 
 
 def test_a_peer_that_comes_late_waits_for_the_next_epoch_to_be_counted() -> None:
-    gossip = LandmarkGossip(ME, (ROOT,), Random(1), LandmarkOverlay.defaults)
+    gossip = LandmarkGossip(ME, (ROOT,), Random(1), LandmarkSettings())
     gossip.on_exchange(ROOT, Exchange(3, 12, None, (), ()))
     assert gossip.exchange(ROOT).share is None
     gossip.on_exchange(ROOT, Exchange(4, 2, None, (), ()))
@@ -521,6 +526,6 @@ def test_a_peer_that_comes_late_waits_for_the_next_epoch_to_be_counted() -> None
     [("targets", 0), ("targets", 201), ("size_factor", 0.0)],
 )
 def test_settings_that_make_no_sense_are_refused(key: str, value: float) -> None:
-    LandmarkOverlay.check_settings(LandmarkOverlay.defaults)
-    with pytest.raises(ValueError, match=f"{key}: expected .* found"):
-        LandmarkOverlay.check_settings({**LandmarkOverlay.defaults, key: value})
+    read_settings(LandmarkSettings, "overlay.", {})
+    with pytest.raises(ExperimentError, match=f"overlay.{key}: expected .* found {value}"):
+        read_settings(LandmarkSettings, "overlay.", {key: value})

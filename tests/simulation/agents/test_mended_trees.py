@@ -3,8 +3,8 @@
 from collections import Counter
 from itertools import pairwise
 
+from agents.announcements import Publish
 from agents.protocol import Announce
-from agents.pubsub.content.messages import Subscribe
 from agents.routing.tree import Recalculate
 from tests.fixtures.scripted_trees import Trees
 from tests.simulation.agents.test_content import EVERYTHING, assert_exact
@@ -19,7 +19,7 @@ def healed_chain(peers: int) -> Trees:
     net.tree(12, 1, chain[1:])
     net.tree(25, 1, chain)
     for number in range(peers):
-        net.tell(0.1, number, Subscribe(EVERYTHING))
+        net.want(number, EVERYTHING)
     return net.start().run(50)
 
 
@@ -34,7 +34,7 @@ def test_what_waited_leaves_at_a_pace_the_oldest_first() -> None:
     assert len(missed) > 100
     assert missed == sorted(missed, key=lambda pair: pair[1])
     at_once = Counter(time_us for time_us, _ in missed)
-    assert max(at_once.values()) <= net.protocols[0].settings["pace_events"]
+    assert max(at_once.values()) <= net.protocols[0].settings.pace_events
     assert all(b - a > 90_000 for a, b in pairwise(sorted(at_once)))
 
 
@@ -49,6 +49,6 @@ def test_several_publishers_ask_for_a_tree_as_some_may_be_gone() -> None:
     net = Trees(1, recalculate_every_events=100, events=250)
     net.use(0.5, 3)
     peer = net.start().run(9).protocols[0]
-    asked = [number for number in range(1, 251)
-             if Announce(Recalculate(3)) in peer.on_timer(10_000_000, "publish")]  # fmt: skip
+    effects = {n: peer.on_announcement(10_000_000, Publish(n, 0)) for n in range(1, 251)}
+    asked = [number for number, some in effects.items() if Announce(Recalculate(3)) in some]
     assert asked == [100, 101, 102, 200, 201, 202]

@@ -53,7 +53,7 @@ class Overlay:
         self.simulator = Simulator(
             self.underlay, seed=seed, record=lambda *row: self.records.append(row)
         )
-        self.specs = {c.host: c for c in assign_agents(self.experiment, self.underlay)}
+        self.specs = {c.host: c for c in assign_agents(self.experiment, self.underlay, None)}
         self.host_of = {c.address: c.host for c in self.specs.values()}
         for spec in self.specs.values():
             self.simulator.add_agent(spec.host, lambda c=spec: self._make(c))
@@ -61,7 +61,7 @@ class Overlay:
 
     def _make(self, spec: Any) -> Agent:
         self.lives[spec.host] += 1
-        given = spec.surroundings(self.lives[spec.host])
+        given = spec.surroundings(self.lives[spec.host], {})
         self.agents[spec.host] = make_agent(self.experiment.layers, 1, given)
         return self.agents[spec.host]
 
@@ -279,7 +279,7 @@ def test_targets_by_global_knowledge_are_asked_directly() -> None:
         ({"heuristic": "best"}, "overlay.heuristic: expected one of dworst, .*; found 'best'"),
         ({"degree_limit": "0"}, "overlay.degree_limit: expected one of lg1, .*; found|found '0'"),
         ({"selectivity": 0.0}, "overlay.selectivity: expected above 0, at most 1, found 0.0"),
-        ({"ttl": 0}, "overlay.ttl: expected 1 or more, found 0"),
+        ({"ttl": 0}, "overlay.ttl: expected 1 to 65535, found 0"),
     ],
 )
 def test_wrong_settings_are_told(settings: dict[str, Any], words: str) -> None:

@@ -37,12 +37,12 @@ def quiet(_line: str) -> None:
 
 def forecast_of(experiment: Experiment, has_line: bool = True) -> Forecast:
     underlay = make_underlay(experiment)
-    return foresee(experiment, underlay, assign_agents(experiment, underlay), has_line, quiet)
+    return foresee(experiment, underlay, assign_agents(experiment, underlay, None), has_line, quiet)
 
 
 def test_a_rehearsal_counts_what_a_simulated_run_logs(tmp_path: Path) -> None:
     underlay = make_underlay(SMALL)
-    loads = rehearse(SMALL, underlay, assign_agents(SMALL, underlay), quiet).loads
+    loads = rehearse(SMALL, underlay, assign_agents(SMALL, underlay, None), quiet).loads
     outcome = run_experiment(SMALL, "", tmp_path, quiet)
     table = pq.read_table(outcome.path / "packets" / "packets.parquet", columns=["time_us"])
     seconds = [time_us // 1_000_000 for time_us in table.column("time_us").to_pylist()]
@@ -113,7 +113,7 @@ def test_a_run_that_ends_within_a_second_is_not_counted_beyond_its_end() -> None
     short = replace(SMALL, duration_s=1.5, start_over_s=0)
     underlay = make_underlay(short)
     longer = rehearse(
-        replace(short, duration_s=2), underlay, assign_agents(short, underlay), quiet
+        replace(short, duration_s=2), underlay, assign_agents(short, underlay, None), quiet
     ).loads
     found = forecast_of(short)
     assert longer[0].crossings < found.packets < longer[0].crossings + longer[1].crossings
@@ -123,6 +123,6 @@ def test_a_rehearsal_that_takes_longer_than_the_run_is_cut_short() -> None:
     overlay = {"kind": "hello", "greetings": 10_000_000, "period_us": 1}
     crowded = replace(SMALL, duration_s=1, time_scale=1, overlay=overlay)
     underlay = make_underlay(crowded)
-    (load,) = rehearse(crowded, underlay, assign_agents(crowded, underlay), quiet).loads
+    (load,) = rehearse(crowded, underlay, assign_agents(crowded, underlay, None), quiet).loads
     assert load.messages > 1_000_000  # most of them by its beginning
     assert "; rehearsed only the first 0." in str(forecast_of(crowded))

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from agents.pubsub.content.settings import DEFAULTS, make_plan
 from analysis.analyze import analyze_run, measure_tables
 from analysis.metrics.recorded_routing import measure_run
 from analysis.run_directory import open_run
@@ -27,6 +26,7 @@ from tests.fixtures.delivery_oracle import account
 from tests.fixtures.literal_frames import rows_of
 from tests.fixtures.overlay_runs import Recorder
 from topologies.underlay import Host, Link, Router, Underlay
+from workloads.content.generator import make_workload
 
 CHECKS = {
     "arrivals_received", "copies_sent", "delays_agree", "deliveries_have_packets",
@@ -66,12 +66,14 @@ def test_deliveries_are_those_that_the_oracle_accounts_for(
     run: Path, metrics: dict[str, Any]
 ) -> None:
     document = json.loads((run / "run.json").read_text())["experiment"]
-    settings = {**DEFAULTS, **document["workload"]}
     hosts = [f"h{number}" for number in range(1, 7)]
-    plan = make_plan("zipf", settings, document["seed"], len(hosts))
+    said = document["workload"]
+    drawn = make_workload(
+        "zipf", document["seed"], len(hosts), said["subscriptions"], said["events"], said["match"]
+    )
     ends = [(13_050_000, "h4"), (13_550_000, "h2")]
     truth = account(
-        plan.workload, hosts, records_of(run), ends, int(document["duration_s"] * 1e6), 2_000_000
+        drawn, hosts, records_of(run), ends, int(document["duration_s"] * 1e6), 2_000_000
     )
     twice = truth.steady.duplicates, truth.unsteady.duplicates
     assert metrics["delivery"] == {

@@ -32,7 +32,7 @@ from topologies.underlay import Channel, Host, Link, Router, Underlay
 ME, PEER, STRANGER, RUN = 10, 20, 30, 7
 
 
-@message(210)
+@message(210, role="event")
 class Note(Struct, frozen=True):
     number: U32
 
@@ -40,6 +40,10 @@ class Note(Struct, frozen=True):
 class Notebook(Protocol):
     """Does on start what its settings say, and writes down what it is told."""
 
+    class Settings(Struct, frozen=True):
+        first: Effects
+
+    settings: Settings
     messages = (Note,)
 
     def __init__(self, given: Surroundings) -> None:
@@ -48,7 +52,7 @@ class Notebook(Protocol):
 
     def on_start(self, now_us: int) -> Effects:
         del now_us
-        return list(self.settings.get("first", ()))
+        return self.settings.first
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         del now_us
@@ -72,7 +76,7 @@ class Notebook(Protocol):
 
 
 def make(address: int = ME, *first: Any) -> tuple[Agent, Notebook]:
-    notebook = Notebook(Surroundings(address, (), Random(1), {"first": first}))
+    notebook = Notebook(Surroundings(address, (), Random(1), Notebook.Settings(first)))
     return Agent(address, RUN, notebook), notebook
 
 
@@ -219,7 +223,7 @@ def test_an_acknowledgement_ends_the_repetition_and_teaches_the_time_out() -> No
     (timer,) = timers(actions)
     assert cancel == CancelTimer(timer.name)
     assert agent.on_timer(200_000, timer.name) == []
-    notebook.settings = {"first": [Send(PEER, Note(2), reliable=True)]}
+    notebook.settings = Notebook.Settings([Send(PEER, Note(2), reliable=True)])
     (later,) = timers(agent.start(300_000))
     assert later.delay_us == 4 * 100_000
 

@@ -33,7 +33,7 @@ class Point(Struct, frozen=True):
     name: str
 
 
-@message(201)
+@message(201, role="event")
 class Everything(Struct, frozen=True):
     byte: U8
     event_id: U64
@@ -53,12 +53,12 @@ class Everything(Struct, frozen=True):
     long: U64
 
 
-@message(202)
+@message(202, role="event")
 class Empty(Struct, frozen=True):
     pass
 
 
-@message(203)
+@message(203, role="event")
 class Text(Struct, frozen=True):
     text: str
 
@@ -68,7 +68,7 @@ class Corner(Struct, frozen=True):
     name: str
 
 
-@message(214)
+@message(214, role="event")
 class Move(Struct, frozen=True):
     hop_count: U8
     start: Corner
@@ -76,7 +76,7 @@ class Move(Struct, frozen=True):
     ways: tuple[Corner, ...]
 
 
-@message(215)
+@message(215, role="event")
 class Step(Struct, frozen=True):
     event_id: U64
     x: U16
@@ -144,7 +144,7 @@ def test_what_travels_in_the_header_is_the_messages_own() -> None:
 
     Whole.__annotations__["parts"] = tuple[Part, ...]
     with pytest.raises(TypeError, match="Part: only a message itself has event_id"):
-        message(216)(Whole)
+        message(216, role="event")(Whole)
 
 
 def test_nan_and_emptiness_travel_too() -> None:
@@ -205,7 +205,7 @@ def test_the_size_limit_holds_both_ways() -> None:
 @pytest.mark.parametrize("kind", [0, 256, 201])
 def test_kinds_are_unique_and_fit_a_byte(kind: int) -> None:
     with pytest.raises(ValueError, match="expected a free kind"):
-        message(kind)(type("Another", (Empty,), {}))
+        message(kind, role="event")(type("Another", (Empty,), {}))
 
 
 class Thawed(Struct):
@@ -237,12 +237,12 @@ class Around(Struct, frozen=True):
 def test_only_a_frozen_struct_is_a_message(cls: Any, name: str, found: str) -> None:
     expected = "expected a frozen msgspec struct without keyword-only fields"
     with pytest.raises(TypeError, match=f"^{name}: {expected}, found {found}$"):
-        message(217)(cls)
+        message(217, role="event")(cls)
 
 
 def test_a_type_without_a_layout_is_refused() -> None:
     with pytest.raises(TypeError, match="messages cannot carry"):
 
-        @message(204)
+        @message(204, role="event")
         class Unsized(Struct, frozen=True):
             number: int

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from agents.overlays.given import parse_links
-from agents.pubsub.content.given import make_given_workload, parse_subscriptions
 from testbed.cli import main
 from testbed.errors import ExperimentError
 from testbed.experiment.file import experiment_from_dict
 from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.workload import make_workload
+from workloads.content.given import make_given_workload, parse_subscriptions
 from workloads.content.subscription import HIGHEST, subscribe
 
 HOSTS = ("h1", "h2", "h3", "h4")
@@ -86,7 +87,7 @@ def test_events_come_from_publishers_and_have_only_as_many_attributes_as_asked()
             "h2: 4<=a0<=7 and 1<=a0<=9",
             "workload.* expected each attribute once, found a0 again",
         ),
-        ("workload_attributes", 0, "workload.attributes: expected 1 or more, found 0"),
+        ("workload_attributes", 0, "workload.attributes: expected 1 to 5, found 0"),
         ("workload_match", 0.5, "workload.match: expected a setting of content-given, found one"),
     ],
 )
@@ -107,8 +108,9 @@ def test_what_cannot_be_read_is_refused_in_one_line(key: str, value: Any, messag
 )
 def test_hosts_that_are_not_there_are_refused(key: str, value: str, message: str) -> None:
     experiment = experiment_from_dict(document(**{key: value}), "mine.toml")
+    underlay = make_underlay(experiment)
     with pytest.raises(ExperimentError, match=message):
-        assign_agents(experiment, make_underlay(experiment))
+        assign_agents(experiment, underlay, make_workload(experiment, underlay))
 
 
 def test_a_link_to_nobody_ends_the_command_before_anything_is_made(
@@ -125,9 +127,10 @@ def test_a_link_to_nobody_ends_the_command_before_anything_is_made(
 
 def test_names_are_told_only_to_those_who_use_them() -> None:
     given = experiment_from_dict(document(), "mine.toml")
-    told = assign_agents(given, make_underlay(given))
-    assert tuple(told[2].surroundings(1).hosts.items()) == tuple(
+    told = assign_agents(given, make_underlay(given), None)
+    assert tuple(told[2].surroundings(1, {}).hosts.items()) == tuple(
         (spec.host, spec.address) for spec in told
     )
     others = experiment_from_dict({"name": "other", "topology": {"hosts": 4}}, "mine.toml")
-    assert [dict(spec.hosts) for spec in assign_agents(others, make_underlay(others))] == [{}] * 4
+    nameless = assign_agents(others, make_underlay(others), None)
+    assert [dict(spec.hosts) for spec in nameless] == [{}] * 4

@@ -15,7 +15,7 @@ from agents.wire.codec import HEADER, Datagram, decode, encode, message
 PSI = 10
 
 
-@message(241)
+@message(241, role="event")
 class Traffic(Struct, frozen=True):
     window: EventWindow
 

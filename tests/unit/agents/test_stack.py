@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from agents.kinds import find_protocol, make_agent
+from agents.kinds import make_agent
 from agents.overlays.gossip import Pull, Push
 from agents.overlays.hello import Hello, HelloProtocol, Welcome
 from agents.probing.route import Route
@@ -28,14 +28,14 @@ from agents.stack import Stack
 from agents.wire.codec import U32, Datagram, message
 
 
-@message(205)
+@message(205, role="event")
 class Low(Struct, frozen=True):
     """A message of the lower layer."""
 
     number: U32
 
 
-@message(206)
+@message(206, role="event")
 class High(Struct, frozen=True):
     """A message of the upper layer."""
 
@@ -121,10 +121,7 @@ def test_answers_come_to_who_asked_and_to_nobody_else() -> None:
     [("hello", Hello(1), Welcome), ("gossip", Push(0, 2, 1.0), Pull)],
 )
 def test_every_overlay_is_heard_under_a_routing(overlay: str, question: Any, answer: type) -> None:
-    kinds = {"overlay": overlay, "routing": "mst"}
-    layers = {
-        name: {**find_protocol(name, kind).defaults, "kind": kind} for name, kind in kinds.items()
-    }
+    layers = {"overlay": {"kind": overlay}, "routing": {"kind": "mst"}}
     agent = make_agent(layers, 7, Surroundings(1, (2,), Random(1)))
     (sent,) = agent.on_datagram(5, Datagram(question, 0, 7, 2, 1, 3, 4))
     assert isinstance(sent, Datagram)

@@ -33,7 +33,11 @@ def test_round_trips_are_compared_with_exact_ones(tmp_path: Path) -> None:
     experiment = Experiment("exact", capture="none", topology=wanted, overlay={"kind": "hello"})
     underlay = make_underlay(experiment)
     simulate(
-        experiment, underlay, assign_agents(experiment, underlay), tmp_path, say=lambda _: None
+        experiment,
+        underlay,
+        assign_agents(experiment, underlay, None),
+        tmp_path,
+        say=lambda _: None,
     )
     assert delays_longer(tmp_path, Routes(underlay)) == 0
     measured = [

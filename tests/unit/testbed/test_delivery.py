@@ -3,13 +3,14 @@
 from typing import Any
 
 from tests.fixtures.delivery_oracle import Delivery, account
-from workloads.churn import churn_plan
-from workloads.content.generator import Publication, Workload
+from workloads.churn import draw_churn
+from workloads.content.generator import DrawnContent, Publication
 from workloads.content.subscription import make_point, subscribe
+from workloads.schedule import Schedule
 
 HIGH, LOW = subscribe({0: (6, 10)}), subscribe({0: (0, 5)})
 POINT = make_point([8])
-WORKLOAD = Workload(((LOW,), (HIGH,), (HIGH,)), (Publication(0, POINT), Publication(0, POINT)))
+WORKLOAD = DrawnContent(((LOW,), (HIGH,), (HIGH,)), (Publication(0, POINT), Publication(0, POINT)))
 HOSTS = ("h1", "h2", "h3")
 Row = tuple[int, str, str, dict[str, Any]]
 
@@ -86,9 +87,9 @@ def test_what_departs_from_the_workload_is_told() -> None:
 
 def test_after_every_so_many_events_a_share_leaves_and_those_before_return() -> None:
     hosts = [f"h{n}" for n in range(1, 41)]
-    plan = churn_plan(1, hosts, 400, 20.0, 0.05, 100, start_s=30.0)
-    assert plan == churn_plan(1, hosts, 400, 20.0, 0.05, 100, start_s=30.0)
-    assert plan != churn_plan(2, hosts, 400, 20.0, 0.05, 100, start_s=30.0)
+    plan = draw_churn(1, hosts, 400, Schedule(30.0, 20.0), 0.05, 100)
+    assert plan == draw_churn(1, hosts, 400, Schedule(30.0, 20.0), 0.05, 100)
+    assert plan != draw_churn(2, hosts, 400, Schedule(30.0, 20.0), 0.05, 100)
     times = sorted({step.at_s for step in plan})
     assert times == [34.975, 39.975, 44.975]
     away: set[str] = set()
@@ -100,4 +101,4 @@ def test_after_every_so_many_events_a_share_leaves_and_those_before_return() -> 
 
 
 def test_without_churn_nobody_leaves() -> None:
-    assert churn_plan(1, ["h1", "h2"], 400, 20.0, 0.0, 100) == []
+    assert draw_churn(1, ["h1", "h2"], 400, Schedule(0.0, 20.0), 0.0, 100) == ()

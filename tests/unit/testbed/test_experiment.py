@@ -6,6 +6,7 @@ import pytest
 
 from testbed.errors import ExperimentError
 from testbed.experiment.file import experiment_from_dict, load_experiment, parse_change
+from testbed.run.stage import make_underlay
 
 
 def write(folder: Path, text: str) -> Path:
@@ -41,6 +42,22 @@ def test_what_is_resolved_can_be_read_again(tmp_path: Path) -> None:
     assert experiment.faults[0].action == "kill-agent"
 
 
+def test_a_hierarchy_is_made_as_the_file_says(tmp_path: Path) -> None:
+    text = """
+    seed = 3
+    [topology]
+    kind = "waxman-hierarchical"
+    routers = 60
+    hosts = 5
+    edge_connection = "smallest-k-degree"
+    border_degree = 5
+    """
+    underlay = make_underlay(load_experiment(write(tmp_path, text)))
+    expected = {"routers": 60, "edge_connection": "smallest-k-degree", "border_degree": 5}
+    assert expected.items() <= underlay.source.items()
+    assert (len(underlay.routers), len(underlay.hosts), underlay.source["seed"]) == (60, 5, 3)
+
+
 def test_changes_reach_into_sections(tmp_path: Path) -> None:
     changes = dict(parse_change(text) for text in ("topology.hosts=5", "seed=9", "name=other"))
     experiment = load_experiment(write(tmp_path, "seed = 1"), changes)
@@ -60,7 +77,18 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
         ("backend = 'magic'", "backend: expected one of emulation, simulation; found 'magic'"),
         ("links = 'wifi'", "links: expected one of best, netem, delay-line; found 'wifi'"),
         ("topology = 3", "topology: expected a table, found 3"),
-        ("[topology]\nkind = 'ring'", "topology.kind: expected one of waxman, transit-stub, file"),
+        (
+            "[topology]\nkind = 'ring'",
+            "topology.kind: expected one of waxman, waxman-hierarchical, transit-stub, file",
+        ),
+        (
+            "[topology]\nedge_connection = 'best'",
+            "topology.edge_connection: expected one of random, .*; found 'best'",
+        ),
+        (
+            "[topology]\nborder_degree = 0",
+            "topology.border_degree: expected 1 or more, found 0",
+        ),
         (
             "[topology]\nrooters = 3",
             "topology.rooters: .* the nearest known key is topology.routers",
@@ -76,6 +104,19 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
             '[overlay]\nkind = "hello"\ngreetings = "x"',
             "overlay.greetings: expected a whole number, found 'x'",
         ),
+        (
+            '[workload]\nkind = "content-zipf"\npsi = 0',
+            "workload.psi: expected 1 or more, found 0",
+        ),
+        (
+            '[workload]\nkind = "content-zipf"\n[pubsub]\npsi = 0',
+            "pubsub.psi: expected 1 or more, found 0",
+        ),
+        (
+            '[workload]\nkind = "content-zipf"\neventz = 9',
+            "workload.eventz: .* the nearest known key is workload.events",
+        ),
+        ("workload = 3", "workload: expected a table, found 3"),
         ("duration_s = inf", "duration_s: expected above 0, found inf"),
         ("name = '../up'", "name: expected letters, digits, dots and hyphens.* found '../up'"),
         (

@@ -1,10 +1,12 @@
-"""The names of run directories."""
+"""Run directories: their names, and what they say of a run."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from testbed.experiment.file import Experiment
+from testbed.experiment.file import Experiment, experiment_from_dict
 from testbed.run.directory import RunDirectory
+from testbed.run.stage import make_underlay
 
 
 def test_runs_of_the_same_second_get_names_of_their_own(tmp_path: Path) -> None:
@@ -14,3 +16,12 @@ def test_runs_of_the_same_second_get_names_of_their_own(tmp_path: Path) -> None:
     assert len({directory.path for directory in made}) == 16
     assert len({directory.final for directory in made}) == 16
     assert all(directory.path.is_dir() for directory in made)
+
+
+def test_run_json_names_the_messages_of_its_protocols(tmp_path: Path) -> None:
+    experiment = experiment_from_dict({"name": "roles", "overlay": {"kind": "tdo-walk"}}, "test")
+    directory = RunDirectory.create(experiment, tmp_path)
+    directory.describe(experiment, "", make_underlay(experiment), None)
+    written = json.loads((directory.path / "run.json").read_text())
+    assert {"number": 40, "name": "Join", "layer": "overlay", "role": "join"} in written["messages"]
+    assert {kind["number"] for kind in written["messages"]} == {1, 2, 3, *range(40, 49)}

@@ -75,6 +75,19 @@ def test_generate_transit_stub_by_routers_and_by_sizes(
         run(*model, *sizes, "--routers", 100)
 
 
+def test_generate_a_hierarchy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "h.json"
+    model = ("generate", "waxman-hierarchical", "--routers", 60, "--seed", 1, "--json", "-o", file)
+    assert run(*model) == 0
+    assert last_json(capsys)["source"]["autonomous_systems"] == 6
+    borders = ("--edge-connection", "smallest-k-degree", "--border-degree", 5)
+    assert run(*model, "--autonomous-systems", 4, *borders) == 0
+    made = last_json(capsys)
+    assert made["routers"] == 60
+    assert made["source"]["autonomous_systems"] == 4
+    assert made["source"]["border_degree"] == 5
+
+
 def test_import_prints_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, file = tmp_path / "small.gml", tmp_path / "g.json"
     source.write_text(GML)

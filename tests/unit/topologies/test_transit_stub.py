@@ -125,14 +125,29 @@ def test_places_are_on_the_plane_and_stubs_near_their_transit_router() -> None:
         for router in members:
             offsets = (abs(router.x - center[0]), abs(router.y - center[1]))
             assert max(offsets) <= 64
-    for width, role in ((178, "transit"), (64, "stub")):
-        members_places = [
-            np.array([place[r.label] for r in members])
-            for members in domains(underlay, role).values()
-        ]
-        spans = np.array([np.ptp(places, axis=0) for places in members_places])
-        assert 0.6 * width < spans.mean() < width
-        assert spans.max() < width
+    stub_spans = spans(underlay, "stub")
+    assert 0.6 * 64 < stub_spans.mean() < stub_spans.max() < 64
+
+
+def spans(underlay: Underlay, role: str) -> np.ndarray:
+    """The width and the height of each domain."""
+    places = [[(r.x, r.y) for r in members] for members in domains(underlay, role).values()]
+    return np.array([np.ptp(domain_places, axis=0) for domain_places in places])
+
+
+def test_only_the_first_transit_domain_has_the_transit_width() -> None:
+    found = np.array([spans(generate_transit_stub(seed=seed), "transit") for seed in range(5)])
+    first, others = found[:, 0], found[:, 1:]
+    assert 0.6 * 178 < first.mean() < first.max() < 178
+    assert 0.6 * 64 < others.mean() < others.max() < 64
+
+
+def test_narrow_transit_domains_lie_in_a_corner_of_their_square() -> None:
+    """A square of half the width of the plane has its lower left corner at 178 or below."""
+    for seed in range(5):
+        for name, members in domains(generate_transit_stub(seed=seed), "transit").items():
+            if name != "T:0":
+                assert max(max(router.x, router.y) for router in members) < 178 + 64
 
 
 def test_delays_follow_distances() -> None:

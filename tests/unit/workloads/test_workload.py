@@ -10,20 +10,20 @@ from statistics import mean, pstdev
 
 import pytest
 
-from workloads.content.generator import Workload, make_workload
+from workloads.content.generator import DrawnContent, make_workload
 from workloads.content.hotspots import make_regions
 from workloads.content.subscription import ContentError, make_point
 
 KINDS = ("uniform", "zipf")
 
 
-def matches(workload: Workload) -> list[int]:
+def matches(workload: DrawnContent) -> list[int]:
     """How many subscriptions match each event, one by one."""
     held = [subscription for some in workload.subscriptions for subscription in some]
     return [sum(s.matches(event.point) for s in held) for event in workload.events]
 
 
-def share(workload: Workload) -> float:
+def share(workload: DrawnContent) -> float:
     return mean(matches(workload)) / sum(map(len, workload.subscriptions))
 
 
@@ -89,7 +89,7 @@ def test_uniform_subscriptions_want_the_edges_as_much_as_the_middle() -> None:
         assert max(wanted) < 1.1 * min(wanted)
 
 
-def nearest_hotspots(seed: int, made: Workload) -> Counter[int]:
+def nearest_hotspots(seed: int, made: DrawnContent) -> Counter[int]:
     """How many events are nearest to each hotspot."""
     regions = make_regions("zipf", 5, Random(f"{seed}/hotspots"))
     centres = [[weights.index(1.0) for weights in region.values] for region in regions]

@@ -13,44 +13,47 @@ equally likely and independent of all others, and so are their publishers.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
-from agents.protocol import Surroundings
-from agents.pubsub.content.forwarder import Content
-from agents.pubsub.content.settings import DEFAULTS, Plan, check_settings, plan_of
-from workloads.content.generator import Publication, Workload
+from msgspec import Meta
+
+from workloads.content.generator import DrawnContent, Publication
+from workloads.content.kinds import EventSettings, content_workload
 from workloads.content.subscription import HIGHEST, Range, Subscription, make_point, subscribe
+from workloads.workload import Workload, WorkloadKind
 
 Held = Mapping[str, tuple[Subscription, ...]]  # by host
 
-_TEXTS: Mapping[str, str] = {"subscriptions": "", "publishers": ""}
-_NUMBERS = {k: v for k, v in DEFAULTS.items() if k != "match" and k not in _TEXTS}
 _EXAMPLE = "'h2: 3<=a0<=7 and 0<=a1<=5' or 'h2: everything'"
 _BETWEEN = re.compile(r"[;\n]")
 _RANGE = re.compile(r"(\d+)\s*<=\s*a(\d+)\s*<=\s*(\d+)")
 
 
-class ContentGiven(Content):
+class GivenSettings(EventSettings, frozen=True, kw_only=True):
+    """Settings of subscriptions that are written by hand."""
+
+    subscriptions: Annotated[str, Meta(description="lines like 'h2: 3<=a0<=7 and 0<=a1<=5'")] = ""
+    publishers: Annotated[str, Meta(description="the hosts that publish; none: all")] = ""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the subscriptions cannot be read."""
+        parse_subscriptions(self.subscriptions, self.attributes)
+
+
+class ContentGiven(WorkloadKind):
     """Subscriptions as the experiment says, and events independent at random."""
 
-    names_hosts: ClassVar[bool] = True
-    defaults: ClassVar = {**_NUMBERS, **_TEXTS}
+    Settings = GivenSettings
+    pubsub: ClassVar[str] = "content"
 
     @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise ValueError if a setting makes no sense."""
-        check_settings({key: value for key, value in settings.items() if key not in _TEXTS})
-        parse_subscriptions(settings["subscriptions"], settings["attributes"])
-
-    @classmethod
-    def check_hosts(cls, settings: Mapping[str, Any], hosts: Collection[str]) -> None:
+    def check_hosts(cls, settings: GivenSettings, hosts: Collection[str]) -> None:
         """Raise ValueError if somebody subscribes or publishes who is not there."""
         named = {
-            "subscriptions": parse_subscriptions(settings["subscriptions"], settings["attributes"]),
-            "publishers": settings["publishers"].split(),
+            "subscriptions": parse_subscriptions(settings.subscriptions, settings.attributes),
+            "publishers": settings.publishers.split(),
         }
         for key, names in named.items():
             for name in names:
@@ -60,15 +63,18 @@ class ContentGiven(Content):
                         f"found {name!r}"
                     )
 
-    def _make_plan(self, given: Surroundings) -> Plan:
-        return _shared_plan(
-            self.settings["subscriptions"],
-            self.settings["publishers"],
-            given.run_seed,
-            tuple(given.hosts),
-            self.settings["events"],
-            self.settings["attributes"],
+    @classmethod
+    def draw(cls, settings: GivenSettings, seed: int, hosts: Sequence[str]) -> Workload:
+        """The workload of some hosts."""
+        drawn = make_given_workload(
+            settings.subscriptions,
+            settings.publishers,
+            seed,
+            tuple(hosts),
+            settings.events,
+            settings.attributes,
         )
+        return content_workload(drawn, settings, seed, hosts)
 
 
 def make_given_workload(
@@ -78,7 +84,7 @@ def make_given_workload(
     hosts: tuple[str, ...],
     events: int,
     attributes: int,
-) -> Workload:
+) -> DrawnContent:
     """The workload of some hosts, in the order of their numbers; if none publishes, all do."""
     held = parse_subscriptions(subscriptions, attributes)
     sources = [hosts.index(name) for name in publishers.split()] or range(len(hosts))
@@ -87,7 +93,7 @@ def make_given_workload(
     for _ in range(events):
         point = make_point([chance.randint(0, HIGHEST) for _ in range(attributes)])
         made.append(Publication(chance.choice(sources), point))
-    return Workload(tuple(held.get(host, ()) for host in hosts), tuple(made))
+    return DrawnContent(tuple(held.get(host, ()) for host in hosts), tuple(made))
 
 
 def parse_subscriptions(text: str, attributes: int) -> Held:
@@ -123,15 +129,3 @@ def _parse_subscription(text: str, attributes: int) -> Subscription:
             raise ValueError(f"expected each attribute once, found a{attribute} again")
         ranges[attribute] = (low, high)
     return subscribe(ranges)
-
-
-@lru_cache(maxsize=4)
-def _shared_plan(
-    subscriptions: str,
-    publishers: str,
-    seed: int,
-    hosts: tuple[str, ...],
-    events: int,
-    attributes: int,
-) -> Plan:
-    return plan_of(make_given_workload(subscriptions, publishers, seed, hosts, events, attributes))

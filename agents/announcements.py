@@ -1,0 +1,76 @@
+"""What the layers of one agent announce to each other; `agents.routing.tree` has the trees.
+
+The application announces `Subscribe`, `Unsubscribe`, `Publish` and `Interests` to the layers below
+it. An overlay announces `Neighbours` (`agents.protocol`) and, if it can route to keys, a `NextHop`.
+A publish/subscribe layer announces `Ready`, and may suspend its own publisher.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from agents.protocol import PeerId
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """This peer has a new interest; `content` is what the workload means by it."""
+
+    interest: int
+    content: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """This peer no longer has an interest."""
+
+    interest: int
+    content: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interests:
+    """The contents of all interests of this peer, announced after each change."""
+
+    contents: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """This peer publishes an event now."""
+
+    event_id: int
+    content: int
+    payload: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The announcing layer can serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Publications of this content, or all if there is none, are not to be offered for now."""
+
+    content: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Takes a `Suspend` of the same content back."""
+
+    content: int | None = None
+
+
+class Router(Protocol):
+    """An overlay's routing to keys."""
+
+    def next_hop(self, key: int) -> PeerId | None:
+        """The neighbour that is next on the way to a key; None if the key is this peer's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """Announced once by an overlay that routes to keys."""
+
+    router: Router

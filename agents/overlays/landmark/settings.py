@@ -1,0 +1,39 @@
+"""What an experiment may set of the landmark approach."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+_MOST_TARGETS = 200  # so many trees fit into a heartbeat, also after a lucky draw
+
+
+class LandmarkSettings(Struct, frozen=True, kw_only=True):
+    """The settings of `LandmarkOverlay`."""
+
+    targets: Annotated[
+        int, Meta(ge=1, le=_MOST_TARGETS, description="landmarks, k_L in the paper")
+    ] = 10
+    gossip_period_us: Annotated[
+        int, Meta(ge=1, description="time from gossip to gossip in the first two epochs")
+    ] = 500_000
+    later_gossip_period_us: Annotated[int, Meta(ge=1, description="the same after that")] = (
+        2_000_000
+    )
+    gossip_rounds: Annotated[
+        int, Meta(ge=1, description="rounds of an epoch, at whose end landmarks are elected")
+    ] = 16
+    warm_up_rounds: Annotated[
+        int, Meta(ge=1, description="rounds of listening before the first epoch")
+    ] = 4
+    size_factor: Annotated[
+        float, Meta(gt=0, description="factor by which estimates of the size are made wrong")
+    ] = 1.0
+    heartbeat_us: Annotated[int, Meta(ge=1, description="time from heartbeat to heartbeat")] = (
+        2_000_000
+    )
+    missed_heartbeats: Annotated[
+        int, Meta(ge=1, description="heartbeats missed until a neighbour is given up")
+    ] = 4
+    join_timeout_us: Annotated[
+        int, Meta(ge=1, description="time after which a peer asks again for its place in a tree")
+    ] = 5_000_000

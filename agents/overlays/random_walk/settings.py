@@ -1,0 +1,41 @@
+"""What an experiment may set of the discovery overlay by random walks."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from agents.overlays.random_walk.neighbourhood import degree_limit
+from agents.overlays.random_walk.targets import Heuristic
+
+_FEWEST_PEERS = 2  # for which a degree limit is tried out
+
+
+class WalkSettings(Struct, frozen=True, kw_only=True):
+    """The settings of `RandomWalk`; what travels in messages has the range of their fields."""
+
+    heuristic: Annotated[Heuristic, Meta(description="which visited peers become targets")] = (
+        "mlink"
+    )
+    targets: Annotated[int, Meta(ge=1, le=65_535, description="targets of a walk")] = 10
+    selectivity: Annotated[
+        float, Meta(gt=0, le=1, description="share of the nearest neighbours a walk chooses from")
+    ] = 0.1
+    ttl: Annotated[int, Meta(ge=1, le=65_535, description="most hops of a walk")] = 100
+    degree_limit: Annotated[
+        str, Meta(description="most near neighbours: lg1, lg2, sq, none or a number")
+    ] = "none"
+    distant_links: Annotated[int, Meta(ge=0, description="links to peers known at the start")] = 2
+    delay_samples: Annotated[int, Meta(ge=1, description="round trips to measure a delay")] = 3
+    reverse_routes: Annotated[
+        bool, Meta(description="take the way back to be the same, instead of inferring it too")
+    ] = True
+    heartbeat_us: Annotated[int, Meta(ge=1, description="time from heartbeat to heartbeat")] = (
+        5_000_000
+    )
+    missed_heartbeats: Annotated[
+        int, Meta(ge=1, description="heartbeats missed until a neighbour is given up")
+    ] = 8
+
+    def __post_init__(self) -> None:
+        """Refuse a degree limit that is neither known nor a number."""
+        degree_limit(self.degree_limit, _FEWEST_PEERS)

@@ -1,0 +1,48 @@
+"""The sections `[workload]` and `[pubsub]`: what is asked of a run, and what forwards its events.
+
+`[pubsub]` may be left out where the workload has a usual forwarder. The settings of the forwarder
+may then stand in `[workload]`, as they did before there was a section for them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.errors import ExperimentError
+from testbed.experiment.kinds import check_kind, find_kind, read_section
+from testbed.experiment.settings import check_type, settings_of
+
+Section = Mapping[str, Any]
+
+
+def read_events(workload: Any, pubsub: Any) -> dict[str, Section]:
+    """Both sections with all settings resolved; without a workload they are empty."""
+    check_type("workload", workload, dict)
+    check_type("pubsub", pubsub, dict)
+    if not workload:
+        if pubsub:
+            raise ExperimentError("pubsub: expected a section [workload] with it, found none")
+        return {"workload": {}, "pubsub": {}}
+    own, forwarder = _part(workload, pubsub)
+    return {
+        "workload": read_section("workload", own),
+        "pubsub": read_section("pubsub", forwarder),
+    }
+
+
+def _part(workload: Section, pubsub: Section) -> tuple[Section, Section]:
+    """The settings of the workload and those of the forwarder, wherever they stand."""
+    check_kind("workload", workload)
+    kind = find_kind("workload", workload["kind"])
+    forwarder = {"kind": kind.pubsub, **pubsub} if kind.pubsub else pubsub
+    check_kind("pubsub", forwarder)
+    known = settings_of(find_kind("pubsub", forwarder["kind"]).Settings)
+    mine = settings_of(kind.Settings)
+    moved = {key: value for key, value in workload.items() if key in known and key not in mine}
+    if both := sorted(moved.keys() & pubsub.keys()):
+        raise ExperimentError(
+            f"pubsub.{both[0]}: expected it in one section, found it in [workload] as well"
+        )
+    for key, value in moved.items():
+        known[key].read(f"workload.{key}", value)  # an error names the section that it is in
+    own = {key: value for key, value in workload.items() if key not in moved}
+    return own, {**forwarder, **moved}

@@ -1,0 +1,39 @@
+"""Digests of the experiment files: finished sweeps are not run again as long as these hold."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.sweeps.file import load_sweep
+
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+DIGESTS = {
+    "anonymous.toml": "442e8675e4dae832d11e7bddd335b4674e19ac0c60a93fac2fb6a70f903f42e9",
+    "discovery.toml": "91bd2b979d827e9e98e3f43a96a614a81e78b6a670449b52ce01ea8c3e4c2283",
+    "emulated-limits.toml": "bd04bafaf8fd78272456b41f4faf9befdba6e9f698357917722f7684161ee857",
+    "emulated-peers.toml": "69353316ca3292c794a2fa435bdd1baf09ce5ec9814f27dfc1f38ac3520d2e09",
+    "emulated-routing.toml": "7dc53ea8998a4b34a721786927d36e44b711d3ad7eab45f0704c19def91794bf",
+    "events.toml": "e7d7f89a381cc6c6471fae593427e8b2753f77d78e4b9eb1d9b86c5601ba4117",
+    "example1.toml": "a78156f36a1da0fbfb6731581c19c0b82c2a6fe1f60887104e1705fbb69762b5",
+    "faults.toml": "c1812b27d1445ff239483652767ca428cd454ed74191bf00a42281ddb29fc06a",
+    "fig3-targets.toml": "ab7227b5ece9694f91eee6888279d8ca51787ff47bdebbb6c23072a71b9a2b2a",
+    "fig5-limits.toml": "d43456db2e680d5f02556914e8055e347141ed53ad127a3bdcc1301d8a47260c",
+    "fig5-peers.toml": "42b953bf8bc45b0f4cd168ed3284a545e2e2961345e2aaa66c6377f0ac7dd70f",
+    "fig5-targets.toml": "cc30c206285748e1caf25c3ddef0ff2647340386c9b1a4bfced00b828286cfca",
+    "fig6-churn.toml": "928fb06bf100941ac2b35cbe9ba39ade8f4b214119edd9de21d9d1fc6c018a15",
+    "fig6-cores.toml": "b64a9d4df3cd2f1010eea64d5d63685b13c623c0add13b5d5ab35bdb6764446c",
+    "fig6-strategies.toml": "06834061cd7f9ed93942c9081a9b151a9bd3eb24d40e56ee029039886100c347",
+    "full-size-faults.toml": "afff58d529a4fdce4e9dbeff2161ea25848a3bf8de4b165523014af30f7d6c46",
+    "full-size.toml": "965ad05ea69fe62d1277782cf785b68af31354c373896121e6680ef054b9b89a",
+    "gossip-sweep.toml": "0fa4a86cf14b8992eba43218d4515d1612e6cb86289543c0a7bb920027e2a526",
+    "gossip.toml": "e9436bb8db3997b7516bacbf3f9a90dc32639f4438de40b43868120a7e237edd",
+    "hello.toml": "49bb2333dbd64e97b6e114c60a11bb8194f93134ca7fc324c89876cf7529df8f",
+    "landmarks.toml": "952d4ae78cc98d2da95979dde08411faf8028df5c7f8c3c785b19ddd356d2c67",
+    "quickstart.toml": "c4a357060d85893104f8cd93a2f8865c0a3fcc7a284fda618f28d31d365f9872",
+    "vm.toml": "308d6e0d55c960bdacbe656d14265a5b006b824c89ca431cf0d508b0957a9e58",
+}
+
+
+@pytest.mark.parametrize("name", DIGESTS)
+def test_a_file_keeps_its_digest(name: str) -> None:
+    assert load_sweep(EXPERIMENTS / name).digest == DIGESTS[name]

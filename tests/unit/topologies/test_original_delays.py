@@ -1,0 +1,172 @@
+"""Delays in our generated networks, and degrees and hops in some, against original files.
+
+The original files are those of BRITE and GT-ITM. Distances between distributions are those of
+Kolmogorov and Smirnov: the largest difference of the
+two cumulative shares, from 0 to 1. Pairs of routers in one network are not independent, so the
+unit of a test is the network: one original against several seeds of ours.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
+
+from topologies.hierarchy import Hierarchy
+from topologies.importers import import_topology
+from topologies.transit_stub import generate_transit_stub
+from topologies.underlay import Underlay
+from topologies.waxman import generate_waxman
+from topologies.waxman_hierarchical import generate_waxman_hierarchical
+
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "topologies"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no files of the original generators")
+
+WAXMAN_SEEDS, HIERARCHY_SEEDS, TRANSIT_STUB_SEEDS = range(5), range(20), range(40)
+LARGEST_DISTANCE = 0.1
+# Delays from every twelfth router are enough for a distribution.
+STEP = 12
+
+
+def link_delays(underlay: Underlay) -> np.ndarray:
+    return np.array([link.ab.delay_us for link in underlay.links], dtype=float)
+
+
+def link_ends(underlay: Underlay) -> np.ndarray:
+    index = underlay.router_index
+    return np.array([(index[link.a], index[link.b]) for link in underlay.links])
+
+
+def degrees(underlay: Underlay) -> np.ndarray:
+    return np.bincount(link_ends(underlay).ravel())
+
+
+def routes(underlay: Underlay, weights: np.ndarray) -> np.ndarray:
+    """Weights of shortest routes, a row for every twelfth router."""
+    count = len(underlay.routers)
+    graph = coo_array((weights, link_ends(underlay).T), shape=(count, count)).tocsr()
+    return dijkstra(graph, directed=False, indices=range(0, count, STEP))
+
+
+def delays(underlay: Underlay) -> np.ndarray:
+    return routes(underlay, link_delays(underlay))
+
+
+def hops(underlay: Underlay) -> np.ndarray:
+    """The fewest links between different routers."""
+    found = routes(underlay, np.ones(len(underlay.links)))
+    return found[found > 0]
+
+
+def end_to_end(underlay: Underlay) -> np.ndarray:
+    """Delays between different routers."""
+    found = delays(underlay)
+    return found[found > 0]
+
+
+def inside_domains(underlay: Underlay) -> np.ndarray:
+    """Delays between different routers that belong to the same transit domain."""
+    labels = [router.label[2:].partition(".")[0] for router in underlay.routers]
+    domains, found = np.array(labels), delays(underlay)
+    return found[(domains[::STEP, None] == domains) & (found > 0)]
+
+
+def shares(values: np.ndarray, step: float) -> np.ndarray:
+    """The share of the values up to each of 1,000 steps."""
+    places = np.minimum(np.ceil(values / step).astype(int), 1000)
+    return np.bincount(places, minlength=1001).cumsum() / len(values)
+
+
+def distance(ours: np.ndarray, real: np.ndarray) -> float:
+    """The distance of two distributions that `shares` made with the same step."""
+    assert ours[-2] > 0.999 and real[-2] > 0.999  # else the steps are too short
+    return float(np.abs(ours - real).max())
+
+
+@cache
+def transit_stub_networks() -> list[Underlay]:
+    return [generate_transit_stub(seed=seed) for seed in TRANSIT_STUB_SEEDS]
+
+
+@cache
+def gt_itm_network() -> Underlay:
+    return import_topology(DATA / "ts1584a-0.alt")
+
+
+def test_waxman_delays_are_those_of_brite() -> None:
+    real = import_topology(DATA / "RTWaxman1640.brite")
+    for seed in WAXMAN_SEEDS:
+        ours = generate_waxman(seed=seed)
+        for measure in (end_to_end, link_delays):
+            found, expected = shares(measure(ours), 20), shares(measure(real), 20)
+            assert distance(found, expected) < LARGEST_DISTANCE
+
+
+def test_transit_stub_link_delays_are_those_of_gt_itm() -> None:
+    real = link_delays(gt_itm_network())
+    ours = np.concatenate([link_delays(network) for network in transit_stub_networks()])
+    assert distance(shares(ours, 50), shares(real, 50)) < 0.05
+    assert ours.mean() == pytest.approx(real.mean(), rel=0.02)
+
+
+def test_delays_inside_transit_domains_are_those_of_gt_itm() -> None:
+    """Where a domain lies has no influence on these, so chance is small."""
+    real = shares(inside_domains(gt_itm_network()), 200)
+    ours = [shares(inside_domains(network), 200) for network in transit_stub_networks()]
+    assert distance(np.mean(ours, axis=0), real) < 0.05
+    near = [seed for seed, one in enumerate(ours) if distance(one, real) < LARGEST_DISTANCE]
+    assert len(near) >= 0.9 * len(ours)
+
+
+def test_transit_stub_delays_are_those_of_gt_itm() -> None:
+    """The file is no farther from all of our networks than they are from each other.
+
+    Where six domains lie, and which of them are neighbours, moves the delays of a whole network.
+    A single network of ours is 0.11 from the others in the median, and one in twenty over 0.25.
+    """
+    real = shares(end_to_end(gt_itm_network()), 200)
+    ours = [shares(end_to_end(network), 200) for network in transit_stub_networks()]
+    total, others = np.sum(ours, axis=0), len(ours) - 1
+    among_ours = [distance((total - one) / others, one) for one in ours]
+    assert distance(np.mean(ours, axis=0), real) < np.quantile(among_ours, 0.95)
+    near = [seed for seed, one in enumerate(ours) if distance(one, real) < LARGEST_DISTANCE]
+    assert len(near) >= 0.1 * len(ours)
+
+
+@cache
+def hierarchies() -> list[Underlay]:
+    """Networks with the parameters of BRITE's file."""
+    sizes = Hierarchy(1500, 30)
+    return [generate_waxman_hierarchical(sizes, seed=seed) for seed in HIERARCHY_SEEDS]
+
+
+@cache
+def brite_hierarchy() -> Underlay:
+    return import_topology(DATA / "brite-topdown.brite")
+
+
+def test_delays_in_hierarchies_are_those_of_brite() -> None:
+    real = brite_hierarchy()
+    for measure, step in ((end_to_end, 50), (link_delays, 10)):
+        expected = shares(measure(real), step)
+        ours = [shares(measure(network), step) for network in hierarchies()]
+        assert distance(np.mean(ours, axis=0), expected) < LARGEST_DISTANCE
+        near = [seed for seed, one in enumerate(ours) if distance(one, expected) < LARGEST_DISTANCE]
+        assert len(near) >= 0.5 * len(ours)
+
+
+def test_degrees_in_hierarchies_are_those_of_brite() -> None:
+    real = shares(degrees(brite_hierarchy()), 1)
+    ours = [shares(degrees(network), 1) for network in hierarchies()]
+    assert all(distance(one, real) < 0.05 for one in ours)
+
+
+def test_hops_in_hierarchies_are_those_of_brite() -> None:
+    real = shares(hops(brite_hierarchy()), 1)
+    ours = [shares(hops(network), 1) for network in hierarchies()]
+    assert distance(np.mean(ours, axis=0), real) < LARGEST_DISTANCE
+    assert np.mean([hops(network).max() for network in hierarchies()]) == pytest.approx(
+        hops(brite_hierarchy()).max(), abs=3
+    )

@@ -1,0 +1,127 @@
+"""Content-based workloads that are drawn: independent at random, or around hotspots."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from workloads.churn import draw_churn
+from workloads.content.generator import DrawnContent, make_workload
+from workloads.content.subscription import ATTRIBUTES, Point, Subscription
+from workloads.schedule import Schedule
+from workloads.workload import (
+    Interests,
+    Matches,
+    Publications,
+    Workload,
+    WorkloadKind,
+    lasting_interests,
+)
+
+_EVENTS_AT_ONCE = 256
+
+
+class EventSettings(Struct, frozen=True, kw_only=True):
+    """How many events there are, when, and who comes and goes meanwhile."""
+
+    events: Annotated[int, Meta(ge=0, description="events in all")] = 200
+    rate_per_s: Annotated[float, Meta(gt=0, description="events per second")] = 20.0
+    start_s: Annotated[float, Meta(ge=0, description="when the first event is published")] = 40.0
+    payload_bytes: Annotated[
+        int, Meta(ge=0, le=1_414, description="bytes that an event carries beside its content")
+    ] = 0
+    attributes: Annotated[int, Meta(ge=1, le=ATTRIBUTES, description="attributes of an event")] = (
+        ATTRIBUTES
+    )
+    churn: Annotated[
+        float, Meta(ge=0, le=1, description="the share of peers that leaves at each step")
+    ] = 0.0
+    churn_every_events: Annotated[
+        int, Meta(ge=1, description="events between two steps of churn")
+    ] = 100
+
+
+class DrawnSettings(EventSettings, frozen=True, kw_only=True):
+    """Settings of subscriptions and events that are drawn together."""
+
+    subscriptions: Annotated[int, Meta(ge=0, description="subscriptions of each peer")] = 1
+    match: Annotated[
+        float, Meta(gt=0, le=1, description="the share of subscriptions that an event matches")
+    ] = 0.05
+
+
+class ContentUniform(WorkloadKind):
+    """Subscriptions and events independent at random."""
+
+    Settings = DrawnSettings
+    pubsub: ClassVar[str] = "content"
+    distribution: ClassVar[str] = "uniform"
+
+    @classmethod
+    def draw(cls, settings: DrawnSettings, seed: int, hosts: Sequence[str]) -> Workload:
+        """The workload of some hosts."""
+        drawn = make_workload(
+            cls.distribution,
+            seed,
+            len(hosts),
+            settings.subscriptions,
+            settings.events,
+            settings.match,
+            settings.attributes,
+        )
+        return content_workload(drawn, settings, seed, hosts)
+
+
+class ContentZipf(ContentUniform):
+    """Subscriptions and events around hotspots."""
+
+    distribution: ClassVar[str] = "zipf"
+
+
+def content_workload(
+    drawn: DrawnContent, settings: EventSettings, seed: int, hosts: Sequence[str]
+) -> Workload:
+    """Subscriptions and events with their times, and with the peers that come and go."""
+    # A peer that has drawn a subscription twice has one interest.
+    held = [
+        (peer, number)
+        for peer, some in enumerate(drawn.subscriptions)
+        for number in dict.fromkeys(subscription.number for subscription in some)
+    ]
+    interests = lasting_interests([peer for peer, _ in held], [number for _, number in held])
+    schedule = Schedule(settings.start_s, settings.rate_per_s)
+    publications = Publications(
+        np.array([event.publisher for event in drawn.events], dtype=np.int64),
+        np.array([event.point.number for event in drawn.events], dtype=np.int64),
+        schedule.times_us(len(drawn.events)),
+    )
+    churn = draw_churn(
+        seed, hosts, settings.events, schedule, settings.churn, settings.churn_every_events
+    )
+    return Workload(
+        interests,
+        publications,
+        match_boxes(interests, publications),
+        churn,
+        settings.payload_bytes,
+        "subscription",
+        "point",
+    )
+
+
+def match_boxes(interests: Interests, publications: Publications) -> Matches:
+    """The matching rule of content: a box matches the points that lie in it."""
+    boxes = _bits(Subscription(number).bits for number in interests.content.tolist())
+    points = _bits(Point(number).bits for number in publications.content.tolist())
+    event_ids, matching = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for first in range(0, len(points), _EVENTS_AT_ONCE):
+        some = points[first : first + _EVENTS_AT_ONCE, np.newaxis]
+        event, interest = np.nonzero(boxes & some == some)
+        event_ids.append(event + first + 1)
+        matching.append(interest)
+    return Matches(np.concatenate(event_ids), np.concatenate(matching))
+
+
+def _bits(sets: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.fromiter(sets, dtype=np.uint64)

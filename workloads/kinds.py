@@ -1,0 +1,36 @@
+"""The kinds of workload that an experiment can name."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
+import msgspec
+
+from workloads.workload import Workload, WorkloadKind
+
+Settings = TypeVar("Settings", bound=msgspec.Struct)
+
+# Loaded when they are needed.
+WORKLOADS: dict[str, str] = {
+    "content-uniform": "workloads.content.kinds.ContentUniform",
+    "content-zipf": "workloads.content.kinds.ContentZipf",
+    "content-given": "workloads.content.given.ContentGiven",
+}
+
+
+def find_workload(kind: str) -> type[WorkloadKind]:
+    """The workload of this kind."""
+    module, _, name = WORKLOADS[kind].rpartition(".")
+    found: type[WorkloadKind] = getattr(import_module(module), name)
+    return found
+
+
+def draw_workload(section: Mapping[str, Any], seed: int, hosts: Sequence[str]) -> Workload:
+    """The workload that a section of an experiment file asks for."""
+    workload = find_workload(section["kind"])
+    return workload.draw(read_settings(section, workload.Settings), seed, hosts)
+
+
+def read_settings(section: Mapping[str, Any], settings: type[Settings]) -> Settings:
+    """The settings of a section, which may have others beside."""
+    return msgspec.convert({**section, "kind": None}, settings)
