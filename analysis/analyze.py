@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from analysis.agent_records import AgentRecord, read_agent_records
-from analysis.captures.finding import find_captures
+from analysis.captures import find_captures
 from analysis.captures.parquet import ERRORS, PACKETS, write_packets
 from analysis.errors import AnalysisError
 from analysis.metrics import checks

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.captures.finding import find_captures
+from analysis.captures import find_captures
 from analysis.errors import AnalysisError, CaptureError
 from analysis.json_files import read_object
 from topologies.underlay import Underlay

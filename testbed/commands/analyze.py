@@ -89,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _find_captures(places: Sequence[Path]) -> list[Path]:
     """The captures that are meant; raises before Spark starts if there is nothing to read."""
-    from analysis.captures.finding import find_captures
+    from analysis.captures import find_captures
     from analysis.errors import CaptureError
 
     try:
