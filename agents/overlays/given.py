@@ -29,10 +29,10 @@ _NAMES = "names of hosts by address"  # which the agents of a process share
 
 
 class GivenOverlay(Protocol):
-    """One peer of an overlay that was made by hand."""
+    """An overlay whose links stand in the experiment file."""
 
     class Settings(Struct, frozen=True, kw_only=True):
-        """The overlay."""
+        """Which links there are."""
 
         links: Annotated[str, Meta(description="pairs of hosts, as in 'h1-h2 h2-h3'")] = ""
 

@@ -99,7 +99,7 @@ class _Accepted:
 
 
 class RandomWalk(Protocol):
-    """One peer of the overlay."""
+    """The topology discovery overlay by random walks."""
 
     Settings = WalkSettings
     settings: WalkSettings
