@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.commands.sweep import choose_master
+from testbed.commands.carriers import choose_master
 from testbed.errors import ExperimentError
 from testbed.experiment.file import load_experiment, parse_change
 from testbed.sweeps.directory import SweepDirectory, name_run
