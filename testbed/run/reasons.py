@@ -44,7 +44,13 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
 
 def metric_reasons(metrics: Figures) -> list[Reason]:
     """What in the metrics of a run speaks against it."""
-    return [*_unreadable_files(metrics), *_broken_checks(metrics), *_late_deliveries(metrics)]
+    return [
+        *_unreadable_files(metrics),
+        *_broken_checks(metrics),
+        *_broken_guarantee(metrics),
+        *_late_deliveries(metrics),
+        *_late_window(metrics),
+    ]
 
 
 def _degraded(name: str, text: str) -> Reason:
@@ -115,6 +121,32 @@ def _broken_checks(metrics: Figures) -> Iterator[Reason]:
                 f"packets and records disagree on {name}: expected {check['expected']}, found "
                 f"{check['found']}; trust no figure of this run",
             )
+
+
+def _broken_guarantee(metrics: Figures) -> Iterator[Reason]:
+    found = metrics.get("guarantee") or {}
+    for what in ("missing", "repeated"):
+        if count := found.get(what):
+            yield Reason(
+                f"deliveries-{what}",
+                Severity.INVALID,
+                f"{count} deliveries are {what}, the first of {found[f'first_{what}']}; expected "
+                f"none, as {found['promised']} delivery is promised",
+            )
+
+
+def _late_window(metrics: Figures) -> Iterator[Reason]:
+    """Whether agents were ready only after the last event."""
+    warm_up, events = metrics.get("warm_up"), metrics.get("events")
+    if not warm_up or not events or not 0 < events["published"] <= warm_up["events"]:
+        return
+    ready_s = warm_up["until_s"]
+    when = "never" if ready_s is None else f"at {ready_s:.1f} s"
+    yield _degraded(
+        "window-late",
+        f"all {events['published']} events were published before all agents were ready, which was "
+        f"{when}; use a larger workload.start_s and duration_s",
+    )
 
 
 def _late_deliveries(metrics: Figures) -> Iterator[Reason]:
