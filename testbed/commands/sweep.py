@@ -70,7 +70,7 @@ def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[
 
 def load_measure() -> Measure:
     """What measures a run; only commands that need it wait for its imports."""
-    from analysis.metrics.recorded_routing import measure_run
+    from analysis.metrics.file import measure_run
 
     return measure_run
 

@@ -17,7 +17,7 @@ from testbed.experiment.file import Experiment, experiment_from_dict
 from testbed.ownership import hand_over
 from testbed.run.directory import Origin
 from testbed.run.lifecycle import run_at
-from testbed.run.verdict import is_judged
+from testbed.run.verdict import is_judged, judge_metrics
 from testbed.sweeps.directory import (
     Row,
     SweepDirectory,
@@ -93,7 +93,7 @@ def _find_done(sweep: Sweep, directory: SweepDirectory, is_measured: bool) -> di
     rows = {}
     for swept in sweep.experiments:
         run = directory.run_of(swept)
-        if run.exists() and (not is_measured or _has_metrics(run, swept.experiment)):
+        if run.exists() and (not is_measured or _is_measured(run)):
             rows[run.name] = read_row(run, swept.values, swept.experiment.seed)
     return rows
 
@@ -194,15 +194,16 @@ def _complete(
     if not run.exists():
         text = (run.parents[1] / "experiment.toml").read_text()
         run_at(run, experiment, text, origin, lambda line: say(f"  {line}"))
-    if measure is not None and not _has_metrics(run, experiment):
+    if measure is not None and not _is_measured(run):
         say("  analysing")
         measure(run)
-        hand_over([run / "analysis"])
+        judge_metrics(run, read_metrics(run) or {})
+        hand_over([run / "analysis", run / "verdict.json"])
 
 
-def _has_metrics(run: Path, experiment: Experiment) -> bool:
-    """Whether a run is measured and, if it is an emulated one, judged with that in view."""
-    return read_metrics(run) is not None and (experiment.backend == "simulation" or is_judged(run))
+def _is_measured(run: Path) -> bool:
+    """Whether a run is measured, and judged with that in view."""
+    return read_metrics(run) is not None and is_judged(run)
 
 
 def _note_failure(folder: Path, run: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.metrics.overlay import measure_run
+from analysis.metrics.file import measure_run
 from testbed.experiment.faults import Fault
 from testbed.experiment.file import Experiment, experiment_from_dict
 from testbed.run.lifecycle import run_experiment

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.metrics.overlay import measure_run
+from analysis.metrics.file import measure_run
 from analysis.spark.tasks import _zip_packages
 from testbed.commands.sweep import PACKAGES, carry_in_session
 from testbed.errors import UsageError

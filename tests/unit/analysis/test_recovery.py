@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from analysis.analyze import gather
-from analysis.metrics.recovery import moments, recovery, recovery_document, why_unknown
-from tests.fixtures.literal_frames import literal
+from analysis.metrics.recovery import moments, recovery, recovery_document
+from tests.fixtures.event_frames import frame_of
 
 SECOND_US = 1_000_000
 CUT = {"at_s": 10.0, "action": "link-down", "target": "r1-r2"}
@@ -23,7 +21,6 @@ NEVER = None
 
 
 def measure(
-    spark: SparkSession,
     faults: list[dict[str, Any]],
     times_s: list[tuple[float, float | None]],
     **changes: Any,
@@ -39,12 +36,8 @@ def measure(
         for number, (_, at_s) in enumerate(times_s)
         if at_s is not None
     ]
-    frame = recovery(
-        literal(spark, "matches", *matches),
-        literal(spark, "deliveries", *deliveries),
-        moments(spark, faults),
-    )
-    return recovery_document(gather({"recovery": frame})["recovery"])
+    tables = frame_of("matches", *matches), frame_of("deliveries", *deliveries)
+    return recovery_document(recovery(*tables, moments(faults)))
 
 
 def one_fault(document: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -53,9 +46,9 @@ def one_fault(document: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(fault)
 
 
-def test_a_fault_lasts_until_the_last_late_delivery(spark: SparkSession) -> None:
+def test_a_fault_lasts_until_the_last_late_delivery() -> None:
     after = [(10.5, 13.0), (11.0, 11.2), (12.0, 16.5), (17.0, 17.9), (18.0, 18.1)]
-    found = measure(spark, [CUT, MEND], [*BEFORE, *after])
+    found = measure([CUT, MEND], [*BEFORE, *after])
     assert found == {
         "due_after_s": 1.0, "late": 2, "missing": 0, "longest_s": 6.5,
         "faults": [
@@ -65,28 +58,26 @@ def test_a_fault_lasts_until_the_last_late_delivery(spark: SparkSession) -> None
     }  # fmt: skip
 
 
-def test_an_event_that_was_on_its_way_counts_for_the_fault_that_stopped_it(
-    spark: SparkSession,
-) -> None:
-    fault = one_fault(measure(spark, [CUT], [*BEFORE, (9.9, 12.0), (15.0, 15.1)]))
+def test_an_event_that_was_on_its_way_counts_for_the_fault_that_stopped_it() -> None:
+    fault = one_fault(measure([CUT], [*BEFORE, (9.9, 12.0), (15.0, 15.1)]))
     assert (fault["recovery_s"], fault["late"], fault["deliveries"]) == (2.0, 1, 2)
 
 
-def test_what_never_came_is_over_when_later_events_come(spark: SparkSession) -> None:
-    fault = one_fault(measure(spark, [CUT], [*BEFORE, (12.5, NEVER), (12.6, 12.7)]))
+def test_what_never_came_is_over_when_later_events_come() -> None:
+    fault = one_fault(measure([CUT], [*BEFORE, (12.5, NEVER), (12.6, 12.7)]))
     assert (fault["recovery_s"], fault["late"], fault["missing"]) == (2.5, 0, 1)
-    at_once = one_fault(measure(spark, [CUT], [*BEFORE, (9.5, NEVER), (12.6, 12.7)]))
+    at_once = one_fault(measure([CUT], [*BEFORE, (9.5, NEVER), (12.6, 12.7)]))
     assert (at_once["recovery_s"], at_once["missing"]) == (0.0, 1)
 
 
-def test_nothing_disturbed_is_recovered_from_at_once(spark: SparkSession) -> None:
-    fault = one_fault(measure(spark, [CUT], [*BEFORE, (11.0, 11.99)]))
+def test_nothing_disturbed_is_recovered_from_at_once() -> None:
+    fault = one_fault(measure([CUT], [*BEFORE, (11.0, 11.99)]))
     assert (fault["recovery_s"], fault["late"], fault["missing"]) == (0.0, 0, 0)
 
 
-def test_each_moment_of_faults_has_what_fell_due_before_the_next(spark: SparkSession) -> None:
+def test_each_moment_of_faults_has_what_fell_due_before_the_next() -> None:
     after = [(11.0, 15.0), (16.0, 16.1), (21.0, 24.0), (25.0, 25.1)]
-    found = measure(spark, [KILL_ANOTHER, MEND, KILL, CUT], [*BEFORE, *after])
+    found = measure([KILL_ANOTHER, MEND, KILL, CUT], [*BEFORE, *after])
     assert found is not None
     assert [(fault["what"], fault["recovery_s"]) for fault in found["faults"]] == [
         (["link-down r1-r2"], 5.0),
@@ -107,9 +98,9 @@ def test_each_moment_of_faults_has_what_fell_due_before_the_next(spark: SparkSes
     ],
 )  # fmt: skip
 def test_what_nothing_shows_to_be_over_has_no_time(
-    spark: SparkSession, after: list[tuple[float, float | None]], notes: list[str | None]
+    after: list[tuple[float, float | None]], notes: list[str | None]
 ) -> None:
-    found = measure(spark, [CUT, KILL], [*BEFORE, *after])
+    found = measure([CUT, KILL], [*BEFORE, *after])
     assert found is not None
     assert [fault.get("note") for fault in found["faults"]] == notes
     assert [fault["recovery_s"] is None for fault in found["faults"]] == [n is not None for n in notes]  # fmt: skip  # noqa: E501
@@ -117,13 +108,9 @@ def test_what_nothing_shows_to_be_over_has_no_time(
 
 
 @pytest.mark.parametrize("change", [{"is_owed": False}, {"is_steady": False}, {"is_own": True}])
-def test_only_what_others_owe_to_hosts_that_stayed_counts(
-    spark: SparkSession, change: dict[str, bool]
-) -> None:
-    assert measure(spark, [CUT], [*BEFORE, (11.0, 30.0), (31.0, 31.1)], **change) is None
+def test_only_what_others_owe_to_hosts_that_stayed_counts(change: dict[str, bool]) -> None:
+    assert measure([CUT], [*BEFORE, (11.0, 30.0), (31.0, 31.1)], **change) is None
 
 
-def test_without_deliveries_before_the_first_fault_nothing_is_known(spark: SparkSession) -> None:
-    assert measure(spark, [CUT], [(9.0, NEVER), (9.5, 11.0), (12.0, 12.5)]) is None
-    assert why_unknown([CUT]).startswith("nothing was delivered before the first fault")
-    assert why_unknown([MEND]) == why_unknown([]) == "nothing failed in this run"
+def test_without_deliveries_before_the_first_fault_nothing_is_known() -> None:
+    assert measure([CUT], [(9.0, NEVER), (9.5, 11.0), (12.0, 12.5)]) is None
