@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 MST = "mst"  # the strategy of the baseline, which no file can name
 Strategy = Literal["cneigh", "spotent", "rand", "sim", "maxpath", "spath"]
 CorePaths = Literal["tree", "apsp"]
+SimScore = Literal["mean", "sum"]
 
 
 class TreeSettings(Struct, frozen=True, kw_only=True):
@@ -37,6 +38,9 @@ class CoreSettings(TreeSettings, frozen=True, kw_only=True):
     """The settings of `CoreRouting`."""
 
     strategy: Annotated[Strategy, Meta(description="how cores are selected")] = "spotent"
+    sim_score: Annotated[
+        SimScore, Meta(description="the vote of `sim`: mean or sum of similarities to neighbours")
+    ] = "mean"
     core_paths: Annotated[
         CorePaths,
         Meta(description="cores join over the root core's tree, or by all shortest paths"),
@@ -57,6 +61,11 @@ class SpanningTreeSettings(TreeSettings, frozen=True, kw_only=True):
     def strategy(self) -> str:
         """The leader finds the minimum spanning tree."""
         return MST
+
+    @property
+    def sim_score(self) -> SimScore:
+        """Nobody votes."""
+        return "mean"
 
     @property
     def core_paths(self) -> CorePaths:
