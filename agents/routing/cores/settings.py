@@ -8,6 +8,7 @@ MST = "mst"  # the strategy of the baseline, which no file can name
 Strategy = Literal["cneigh", "spotent", "rand", "sim", "maxpath", "spath"]
 CorePaths = Literal["tree", "apsp"]
 SimScore = Literal["mean", "sum"]
+Repair = Literal["optimal", "local"]
 
 
 class TreeSettings(Struct, frozen=True, kw_only=True):
@@ -32,6 +33,13 @@ class TreeSettings(Struct, frozen=True, kw_only=True):
     grace_s: Annotated[
         float, Meta(ge=0, description="time for which a tree is kept after the next is used")
     ] = 10.0
+    repair: Annotated[
+        Repair,
+        Meta(
+            description="optimal: every peer takes a lighter way whenever there is one; local: "
+            "once a tree is built, a peer moves only if it loses its parent"
+        ),
+    ] = "optimal"
 
 
 class CoreSettings(TreeSettings, frozen=True, kw_only=True):
