@@ -13,6 +13,7 @@ from testbed.experiment.faults import plan_faults
 from testbed.experiment.file import Experiment
 from testbed.ownership import hand_over
 from testbed.run.directory import Origin, RunDirectory, point_latest
+from testbed.run.neighbours import similarity_figures
 from testbed.run.stage import assign_agents, make_underlay
 from testbed.run.workload import make_workload, plan_churn
 from testbed.simulation.run import simulate
@@ -95,6 +96,8 @@ def _run_in(
             figures = backend(played, underlay, specs, directory.path / "agents", say)
         with _timed(directory, "records"):
             records = directory.gather_records()
+            recorded = directory.path / "agents" / "records.parquet"
+            figures |= similarity_figures(recorded, underlay, workload)
         reasons = judge(figures) if experiment.backend == "emulation" else []
         verdict = "degraded" if reasons else "valid"
         document = {"verdict": verdict, "reasons": reasons, "figures": figures}
