@@ -34,6 +34,29 @@ DIGESTS = {
 }
 
 
+# Settings that were added later, at the value that makes no difference, and at another.
+ADDED = [
+    ("overlay.walk_links", "near", "all"),
+    ("overlay.target_budget", "capped", "literal"),
+    ("overlay.mlink_tolerance", 0.02, 0.0),
+    ("overlay.placement", "cases", "direct"),
+    ("routing.sim_score", "mean", "sum"),
+    ("routing.repair", "optimal", "local"),
+    ("workload.recalculations", 0, 1),
+    ("workload.radii", "fitted", "equal"),
+    ("workload.hotspots", "scattered", "located"),
+]
+
+
+@pytest.mark.parametrize(("key", "usual", "other"), ADDED)
+def test_a_setting_that_was_added_counts_only_where_it_is_used(
+    key: str, usual: object, other: object
+) -> None:
+    path = EXPERIMENTS / "full-size.toml"
+    assert load_sweep(path, {key: usual}).digest == DIGESTS["full-size.toml"]
+    assert load_sweep(path, {key: other}).digest != DIGESTS["full-size.toml"]
+
+
 @pytest.mark.parametrize("name", DIGESTS)
 def test_a_file_keeps_its_digest(name: str) -> None:
     assert load_sweep(EXPERIMENTS / name).digest == DIGESTS[name]
