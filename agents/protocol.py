@@ -9,7 +9,7 @@ in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Literal, final
 
 import msgspec
 
@@ -160,11 +160,14 @@ class Protocol:
     Its `__post_init__` may raise ValueError, as in `links: expected pairs of hosts, found none`,
     for what a field alone cannot say. `messages` are the kinds of message that the protocol sends
     and is told of, and no others are. `names_hosts` says that settings speak of hosts by name.
+    `guarantee` is what a publish/subscribe layer promises to peers that stay. With `exactly-once` a
+    run in which a delivery is missing or repeated is invalid.
     """
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
     messages: tuple[type, ...] = ()
     names_hosts: ClassVar[bool] = False
+    guarantee: ClassVar[Literal["exactly-once", "none"]] = "none"
 
     @classmethod
     def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:

@@ -1,19 +1,22 @@
 """What the agents of a run recorded, from Parquet or from the logs that a dead run left."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from analysis.errors import AnalysisError
 
-_COLUMNS = ["time_us", "host", "what", "values"]
+_SCHEMA = pa.schema(
+    [("time_us", pa.int64()), ("host", pa.string()), ("what", pa.string()), ("values", pa.string())]
+)
 
 
 class AgentRecord(NamedTuple):
@@ -27,58 +30,98 @@ class AgentRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class AgentRecords:
-    """Records in the order of their times, and what there is to say about where they are from."""
+    """All records of a run in the order of their times, and notes on where they are from.
 
-    rows: tuple[AgentRecord, ...]
+    Records of one time keep the order in which they were made. The columns of `table` are
+    `time_us`, `host`, `what` and `values`, a JSON object.
+    """
+
+    table: pa.Table
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, rows: Iterable[AgentRecord], notes: tuple[str, ...] = ()) -> "AgentRecords":
+        """The records of some rows."""
+        columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+        columns[3] = tuple(json.dumps(values) for values in columns[3])
+        return cls(_in_order(pa.table(list(map(pa.array, columns)), _SCHEMA)), notes)
 
-def read_agent_records(run: Path, kinds: Collection[str]) -> AgentRecords:
-    """The records of some kinds that the agents of a run made.
+    def rows(self, *kinds: str) -> list[AgentRecord]:
+        """The records of some kinds."""
+        few = self._of(kinds)
+        columns = (few[name].to_pylist() for name in _SCHEMA.names)
+        return [
+            AgentRecord(time_us, host, what, _decode(values))
+            for time_us, host, what, values in zip(*columns, strict=True)
+        ]
 
-    Records of one host and one time keep the order in which they were made.
-    """
-    table = run / "agents" / "records.parquet"
+    def frame(self, kind: str, fields: Mapping[str, str]) -> pd.DataFrame:
+        """The records of one kind: `time_us`, `host`, and the given fields of their values.
+
+        `fields` are names and pandas types. A field may be missing if its type has room for that,
+        as `Int64` has; `int64` means that every such record has it.
+        """
+        few = self._of((kind,))
+        held = [_decode(values) for values in few["values"].to_pylist()]
+        frame = few.select(["time_us", "host"]).to_pandas()
+        for name, dtype in fields.items():
+            try:
+                frame[name] = pd.array([values.get(name) for values in held], dtype=dtype)
+            except (TypeError, ValueError) as error:
+                raise AnalysisError(
+                    f"records {kind}: expected {name} as {dtype} in each, found: {error}"
+                ) from error
+        return frame
+
+    def last_us(self) -> dict[str, int]:
+        """The time of the last record of each host."""
+        last = self.table.group_by("host").aggregate([("time_us", "max")])
+        return dict(zip(last["host"].to_pylist(), last["time_us_max"].to_pylist(), strict=True))
+
+    def _of(self, kinds: Iterable[str]) -> pa.Table:
+        wanted = pa.array(sorted(kinds), pa.string())
+        return self.table.filter(pc.is_in(self.table["what"], value_set=wanted))
+
+
+def read_agent_records(run: Path) -> AgentRecords:
+    """All records that the agents of a run made."""
+    file = run / "agents" / "records.parquet"
     logs = sorted((run / "agents").glob("*.jsonl"))
     try:
-        return AgentRecords(_in_order(_read_table(table, kinds)))
-    except (OSError, pa.ArrowInvalid) as error:
+        with pq.ParquetFile(file) as opened:
+            return AgentRecords(_in_order(opened.read(_SCHEMA.names).cast(_SCHEMA)))
+    except (OSError, ValueError, pa.ArrowException) as error:
         if logs:
-            return _read_logs(logs, kinds)
+            return _read_logs(logs)
         raise AnalysisError(
             f"{run}: expected agents/records.parquet or agents/*.jsonl, found neither that can "
             f"be read: {error}"
         ) from error
 
 
-def _in_order(rows: Iterator[AgentRecord]) -> tuple[AgentRecord, ...]:
-    return tuple(sorted(rows, key=lambda row: row.time_us))
+def _in_order(table: pa.Table) -> pa.Table:
+    return table.take(pc.sort_indices(table["time_us"]))
 
 
-def _read_table(path: Path, kinds: Collection[str]) -> Iterator[AgentRecord]:
-    wanted = pa.array(sorted(kinds), pa.string())
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(columns=_COLUMNS):
-            few = batch.filter(pc.is_in(batch.column("what"), value_set=wanted))
-            columns = (few.column(name).to_pylist() for name in _COLUMNS)
-            for time_us, host, what, values in zip(*columns, strict=True):
-                yield AgentRecord(time_us, host, what, msgspec.json.decode(values))
+def _decode(values: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(values, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise AnalysisError(
+            f"agents/records.parquet: expected JSON objects as values, found {values[:60]!r}"
+        ) from error
 
 
-def _read_logs(logs: list[Path], kinds: Collection[str]) -> AgentRecords:
+def _read_logs(logs: list[Path]) -> AgentRecords:
     """The records in the logs of agents, of which each may have been cut short anywhere."""
-    rows: list[AgentRecord] = []
-    broken = 0
-    for log in logs:
-        for line in log.read_bytes().splitlines(keepends=True):
-            row = _read_line(line)
-            broken += row is None
-            if row is not None and row.what in kinds:
-                rows.append(row)
+    lines = [line for log in logs for line in log.read_bytes().splitlines(keepends=True)]
+    rows = [row for row in map(_read_line, lines) if row is not None]
     notes = ["the records were never gathered: these are the logs that the agents left"]
-    if broken:
-        notes.append(f"{broken} lines of these logs are not whole and were left out")
-    return AgentRecords(_in_order(iter(rows)), tuple(notes))
+    if len(rows) < len(lines):
+        notes.append(
+            f"{len(lines) - len(rows)} lines of these logs are not whole and were left out"
+        )
+    return AgentRecords.of(rows, tuple(notes))
 
 
 def _read_line(line: bytes) -> AgentRecord | None:

@@ -7,7 +7,7 @@ groups as equal; it and the difference are given as shares of the first group's 
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from pathlib import Path
@@ -34,6 +34,7 @@ class Run:
     experiment: Mapping[str, Any]
     verdict: str
     metrics: Mapping[str, float]
+    rdp_over: str | None = None
 
     @property
     def seed(self) -> int:
@@ -80,20 +81,33 @@ class Comparison:
 def compare(paths: Iterable[Path]) -> Comparison:
     """Compare runs; a path is a run directory or the folder of a sweep."""
     found = {run.resolve(): run for path in paths for run in find_runs(path)}
-    runs = [read_run(run) for run in found]
     _require_figures(found.values())
+    runs = [read_run(run) for run in found]
     groups = group_runs(runs)
     return Comparison(tuple(groups), compare_groups(groups), tuple(_notes(groups)))
 
 
-def _require_figures(runs: Iterable[Path]) -> None:
-    """Raise if a run was never analysed: it would silently be missing from every mean."""
+def _require_figures(runs: Collection[Path]) -> None:
+    """Raise if a run has no metrics: it would silently be missing from every mean."""
     bare = [str(run) for run in runs if not (run / "analysis" / "metrics.json").is_file()]
     if bare:
         raise NotARunError(
             f"{bare[0]}{f' and {len(bare) - 1} more' if len(bare) > 1 else ''}: expected "
             f"analysis/metrics.json, found none; run: tdo analyze {' '.join(bare)}"
         )
+    for run in runs:
+        if not _is_object(run / "analysis" / "metrics.json"):
+            raise NotARunError(
+                f"{run}/analysis/metrics.json: expected a JSON object with metrics, found none "
+                f"that can be read; run: tdo analyze --again {run}"
+            )
+
+
+def _is_object(file: Path) -> bool:
+    try:
+        return isinstance(json.loads(file.read_text()), dict)
+    except (OSError, ValueError):
+        return False
 
 
 def find_runs(path: Path) -> list[Path]:
@@ -122,9 +136,19 @@ def read_run(path: Path) -> Run:
     if not isinstance(experiment, dict):
         raise NotARunError(f"{path}/run.json: expected a resolved experiment, found none")
     verdict = str(read_object(path / "verdict.json").get("verdict", "unknown"))
-    return Run(
-        path, experiment, verdict, dict(_numbers(read_object(path / "analysis/metrics.json")))
-    )
+    metrics = read_object(path / "analysis/metrics.json")
+    over = _rdp_over(metrics)
+    if over == "deliveries":
+        metrics.setdefault("delivery_rdp", metrics["rdp"])  # which runs of format 1 do not have
+    return Run(path, experiment, verdict, dict(_numbers(metrics)), over)
+
+
+def _rdp_over(metrics: Mapping[str, Any]) -> str | None:
+    """What `rdp` is over: deliveries or pairs; formerly only the former had a count."""
+    rdp = metrics.get("rdp")
+    if not isinstance(rdp, Mapping):
+        return None
+    return str(metrics.get("rdp_over") or ("deliveries" if "count" in rdp else "pairs"))
 
 
 def _numbers(given: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -173,11 +197,17 @@ def _settings(experiment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 def compare_groups(groups: Sequence[Group]) -> dict[str, tuple[Cell, ...]]:
     """A row for each figure that any run has."""
     names = dict.fromkeys(name for group in groups for run in group.runs for name in run.metrics)
+    is_mixed = len(_kinds_of_rdp(groups)) > 1
     rows = {}
-    for name in sorted(names):
+    for name in sorted(name for name in names if not (is_mixed and name.startswith("rdp."))):
         values = [[r.metrics[name] for r in group.runs if name in r.metrics] for group in groups]
         rows[name] = (_cell(values[0]), *(_cell(some, values[0]) for some in values[1:]))
     return rows
+
+
+def _kinds_of_rdp(groups: Sequence[Group]) -> set[str]:
+    """What the `rdp` of these runs is over."""
+    return {run.rdp_over for group in groups for run in group.runs if run.rdp_over}
 
 
 def _cell(values: Sequence[float], reference: Sequence[float] = ()) -> Cell:
@@ -219,6 +249,11 @@ def welch_interval(
 def _notes(groups: Sequence[Group]) -> Iterator[str]:
     if len(groups) == 1:
         yield "all runs are of one experiment; add runs of another to see how the two differ"
+    if len(_kinds_of_rdp(groups)) > 1:
+        yield (
+            "rdp is over deliveries in some runs and over pairs of peers in others, so it is left "
+            "out; compare delivery_rdp and overlay_rdp"
+        )
     for group in groups:
         if len(group.runs) == 1:
             yield f"{group.label}: one run, so there is no interval; run it with more seeds"

@@ -1,14 +1,27 @@
-"""What a run directory has for an analysis, and what it says about the run as a whole."""
+"""A run directory as an analysis sees it: everything in it, read when asked for, and read once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.captures.finding import find_captures
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analysis.agent_lives import AgentLives, read_lives
+from analysis.agent_records import AgentRecords, read_agent_records
+from analysis.captures import find_captures
 from analysis.errors import AnalysisError, CaptureError
 from analysis.json_files import read_object
+from analysis.message_kinds import MessageKind, read_message_kinds
+from analysis.overlay import Overlay, fold_overlay
+from analysis.unicast import Unicast
+from analysis.workload_files import (
+    WorkloadTables,
+    no_workload,
+    read_workload,
+    redraw_workload,
+)
 from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 
@@ -16,18 +29,107 @@ _SMALL_BYTES = 32_000_000
 _AGENTS_US = 1_000  # of the machine's own time
 _ENDS = frozenset({"kill-agent", "stop-agent"})
 _CHANGES = frozenset({"link-down", "link-up", "router-down", "router-up", "partition", "delay"})
+_HEALING = frozenset({"link-up", "router-up", "restart-agent", "heal"})
+Document = dict[str, Any]
+Fault = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class RunFiles:
-    """A run directory; `kinds` are the names of the kinds of messages, by number."""
+def is_failure(fault: Fault) -> bool:
+    """Whether a fault takes something away, or changes it."""
+    return fault["action"] not in _HEALING
 
-    path: Path
-    underlay: Underlay
-    experiment: Mapping[str, Any] = field(default_factory=dict)
-    figures: Mapping[str, Any] = field(default_factory=dict)
-    kinds: Mapping[int, str] = field(default_factory=dict)
-    faults: Sequence[Mapping[str, Any]] = ()
+
+class RecordedRun:
+    """A run directory, complete or not; what is missing or damaged is an `AnalysisError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def document(self) -> Document:
+        """What `run.json` says; empty if it says nothing."""
+        return read_object(self.path / "run.json")
+
+    @property
+    def experiment(self) -> Document:
+        """The resolved experiment."""
+        found = self.document.get("experiment")
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def verdict(self) -> Document:
+        """What `verdict.json` says."""
+        return read_object(self.path / "verdict.json")
+
+    @property
+    def figures(self) -> Document:
+        """What the backend measured of itself."""
+        found = self.verdict.get("figures")
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def metrics(self) -> Document:
+        """What `metrics.json` says."""
+        return read_object(self.path / "analysis" / "metrics.json")
+
+    @cached_property
+    def underlay(self) -> Underlay:
+        """The network as it was built."""
+        return load_underlay(self.path / "underlay.json")
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The faults of the run; churn adds to those that the experiment names."""
+        found = self.document.get("played_faults", self.experiment.get("fault", ()))
+        return found if isinstance(found, list) else ()
+
+    @cached_property
+    def messages(self) -> tuple[MessageKind, ...]:
+        """The kinds of messages, with their layers and roles."""
+        return read_message_kinds(self.document)
+
+    @cached_property
+    def records(self) -> AgentRecords:
+        """What agents recorded."""
+        return read_agent_records(self.path)
+
+    @cached_property
+    def lives(self) -> AgentLives:
+        """When agents started and ended."""
+        planned = [
+            (int(float(fault["at_s"]) * 1e6), str(fault["target"]))
+            for fault in self.faults
+            if fault["action"] in _ENDS
+        ]
+        return read_lives(self.records, planned)
+
+    @cached_property
+    def overlay(self) -> Overlay:
+        """The overlay at the end of the run."""
+        return fold_overlay(self.underlay, self.records, self.lives, self.notes())
+
+    @cached_property
+    def workload(self) -> WorkloadTables:
+        """What the run was asked to do; that of a run of format 1 is drawn again."""
+        section = self.experiment.get("workload")
+        if (self.path / "workload").is_dir() or not section or self.document.get("format", 1) > 1:
+            return read_workload(self.path / "workload") if section else no_workload()
+        hosts = [host.name for host in self.underlay.hosts]
+        folder = self.path / "analysis" / "workload"
+        try:
+            return redraw_workload(folder, section, self.experiment["seed"], hosts)
+        except AnalysisError as error:
+            return no_workload(str(error))
+
+    @cached_property
+    def unicast(self) -> Unicast:
+        """Routes and delays between all hosts."""
+        return Unicast(self.underlay, [host.name for host in self.underlay.hosts])
+
+    @cached_property
+    def peer_unicast(self) -> Unicast:
+        """Routes and delays between the peers of the overlay."""
+        return Unicast(self.underlay, self.overlay.peers)
 
     @property
     def is_emulated(self) -> bool:
@@ -69,15 +171,6 @@ class RunFiles:
         """Whether faults changed routes or delays."""
         return any(fault["action"] in _CHANGES for fault in self.faults)
 
-    @property
-    def ends(self) -> list[tuple[int, str]]:
-        """When which agents ended before the end of the run, as far as faults tell."""
-        return [
-            (int(float(fault["at_s"]) * 1e6), str(fault["target"]))
-            for fault in self.faults
-            if fault["action"] in _ENDS
-        ]
-
     @cached_property
     def captures(self) -> list[str]:
         """The captures of an emulated run."""
@@ -93,14 +186,14 @@ class RunFiles:
 
     @property
     def sources(self) -> list[Path]:
-        """All files that tables are made from, and from the figures in `verdict.json`."""
-        names = ("run.json", "underlay.json")
+        """All files that tables are made from, beside the figures in `verdict.json`."""
         agents = self.path / "agents"
         records = agents / "records.parquet"
         logs = [records] if records.exists() else sorted(agents.glob("*.jsonl"))
         packets = self.captures if self.is_emulated else self.packet_logs
-        known = [self.path / name for name in names if (self.path / name).exists()]
-        return [*known, *logs, *map(Path, packets)]
+        documents = [self.path / name for name in ("run.json", "underlay.json")]
+        known = [*documents, *sorted((self.path / "workload").glob("*.parquet"))]
+        return [*(path for path in known if path.exists()), *logs, *map(Path, packets)]
 
     @property
     def is_small(self) -> bool:
@@ -108,29 +201,32 @@ class RunFiles:
         return sum(path.stat().st_size for path in self.sources) < _SMALL_BYTES
 
     def notes(self) -> Iterator[str]:
-        """What a reader of any figure should know."""
+        """What a reader of any metric should know."""
         if self.is_partial:
             yield "the run is not complete: these figures are of as much of it as there is"
         if self.has_changing_network:
-            yield "faults changed the network: it is compared with the network as it was built"
+            actions = sorted({fault["action"] for fault in self.faults} & _CHANGES)
+            yield (
+                f"faults changed the network ({', '.join(actions)}): routes and delays are those "
+                "of the network as it was built"
+            )
+
+    def table(self, name: str, columns: Sequence[str]) -> pa.Table | None:
+        """Some columns of an analysed table; None if it is not there or is not readable."""
+        folder = self.path / "analysis" / "tables" / name
+        if not folder.is_dir():
+            return None
+        try:
+            return pq.read_table(folder, columns=list(columns))
+        except (OSError, pa.ArrowException):
+            return None
 
 
-def open_run(path: Path, kinds: Mapping[int, str] | None = None) -> RunFiles:
-    """The files of a run; `kinds` is used where the run itself does not name its messages."""
-    if not (path / "underlay.json").exists():
+def open_run(path: Path) -> RecordedRun:
+    """The run in a directory; an error if there is none."""
+    if not is_run(path):
         raise AnalysisError(f"{path}: expected a run directory with underlay.json, found none")
-    run = read_object(path / "run.json")
-    named = run.get("message_kinds") or kinds or {}
-    experiment = run.get("experiment", {})
-    return RunFiles(
-        path,
-        load_underlay(path / "underlay.json"),
-        experiment,
-        read_object(path / "verdict.json").get("figures", {}),
-        {int(number): name for number, name in named.items()},
-        # Churn adds to the faults that the experiment names.
-        run.get("played_faults", experiment.get("fault", ())),
-    )
+    return RecordedRun(path)
 
 
 def is_run(path: Path) -> bool:

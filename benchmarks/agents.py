@@ -18,9 +18,10 @@ from testbed.commands.privileges import require_root
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
-from testbed.experiment.file import Experiment, TopologySettings
+from testbed.experiment.file import Experiment
 from testbed.run.stage import assign_agents, make_underlay
 from topologies.routes import Routes
+from topologies.topology import TopologySettings
 
 _ROUTERS, _HOSTS = 1640, 1024
 _DURATION_S = 60.0

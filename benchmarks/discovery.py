@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from testbed.experiment.file import Experiment, TopologySettings
+from testbed.experiment.file import Experiment
 from testbed.run.stage import assign_agents, make_underlay
 from testbed.simulation.run import simulate
+from topologies.topology import TopologySettings
 
 _SIZES = ((128, 205), (256, 410), (512, 820), (1_024, 1_640), (2_048, 3_280), (8_192, 10_000))
 _PAPER = 1_024

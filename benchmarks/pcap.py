@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from agents.wire.codec import HEADER, MAGIC, PORT, VERSION
-from analysis.captures import PACKETS_SCHEMA, Split, plan_splits, read_split
+from analysis.captures import PACKETS_SCHEMA, Split, packets_schema, plan_splits, read_split
 from analysis.captures.parquet import write_packets
-from analysis.captures.table import packets_schema
 from analysis.spark.session import open_session
 from benchmarks.pcap_rivals import (
     FIELDS,

@@ -23,15 +23,17 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from topologies.domain_sizes import PAPER_SIZES, DomainSizes
+from topologies.domain_sizes import PAPER_SIZES, DomainSizes, choose_domain_sizes
 from topologies.errors import TopologyError
 from topologies.parameters import check_parameter, check_seed
 from topologies.plane import Places, distances, place_apart
+from topologies.topology import Topology, TopologySettings
 from topologies.underlay import Link, Role, Router, Underlay
 
 # To vary the sizes of n domains, 3n times one of them gives a router to another.
@@ -66,6 +68,16 @@ class _Stub:
 
     transit_router: int
     routers: range
+
+
+class TransitStub(Topology):
+    """A transit-stub network as GT-ITM makes it, with domain sizes in the paper's proportions."""
+
+    @classmethod
+    def make(cls, settings: TopologySettings, seed: int, folder: Path) -> Underlay:
+        """A generated underlay without hosts."""
+        del folder
+        return generate_transit_stub(choose_domain_sizes(settings.routers), seed=seed)
 
 
 def generate_transit_stub(

@@ -10,17 +10,29 @@ for `distance_scale`; NetworkX has the two letters the other way round, so we us
 """
 
 import math
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topologies.parameters import check_parameter, check_seed
 from topologies.plane import Places, distances, place_apart
+from topologies.topology import Topology, TopologySettings
 from topologies.underlay import Link, Router, Underlay
 
 PLANE_KM = 1000
 # BRITE takes a link's length for kilometres that a signal crosses at the speed of light.
 _KM_PER_US = 0.299792458
+
+
+class Waxman(Topology):
+    """A flat Waxman network as BRITE grows it."""
+
+    @classmethod
+    def make(cls, settings: TopologySettings, seed: int, folder: Path) -> Underlay:
+        """A generated underlay without hosts."""
+        del folder
+        return generate_waxman(settings.routers, seed=seed)
 
 
 def generate_waxman(

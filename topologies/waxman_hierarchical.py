@@ -14,17 +14,51 @@ border router is then the one with the largest degree.
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from topologies.hierarchy import PAPER_HIERARCHY, Hierarchy
+from topologies.hierarchy import PAPER_HIERARCHY, EdgeConnection, Hierarchy, choose_systems
 from topologies.parameters import check_seed
 from topologies.plane import Places, place_apart
+from topologies.topology import Topology, TopologySettings
 from topologies.underlay import Router, Underlay
 from topologies.waxman import PLANE_KM, grow_links, make_links
 
 _Ends = list[tuple[int, int]]
+
+
+class HierarchySettings(TopologySettings, frozen=True, kw_only=True):
+    """The settings of a two-level network."""
+
+    edge_connection: Annotated[
+        EdgeConnection,
+        Meta(description="which border routers link two autonomous systems"),
+    ] = PAPER_HIERARCHY.edge_connection
+    border_degree: Annotated[
+        int, Meta(ge=1, description="least degree of a border router, with smallest-k-degree")
+    ] = PAPER_HIERARCHY.border_degree
+
+
+class WaxmanHierarchical(Topology):
+    """A Waxman network on two levels, as BRITE's top-down mode makes it."""
+
+    Settings: ClassVar[type[TopologySettings]] = HierarchySettings
+
+    @classmethod
+    def make(cls, settings: HierarchySettings, seed: int, folder: Path) -> Underlay:
+        """A generated underlay without hosts."""
+        del folder
+        hierarchy = Hierarchy(
+            settings.routers,
+            choose_systems(settings.routers),
+            edge_connection=settings.edge_connection,
+            border_degree=settings.border_degree,
+        )
+        return generate_waxman_hierarchical(hierarchy, seed=seed)
 
 
 def generate_waxman_hierarchical(hierarchy: Hierarchy = PAPER_HIERARCHY, *, seed: int) -> Underlay:

@@ -21,7 +21,8 @@ class Tree:
 
     `built_us` is when this peer first heard of the version. A version that was dropped has no
     links and never comes back. Versions of one family are used side by side, each by some of the
-    publishers: an event stays on its own, and none is the successor of another.
+    publishers: an event stays on its own, and none is the successor of another. A tree may be for
+    the events of one publisher or of one topic only; otherwise it is for all.
     """
 
     version: int
@@ -29,6 +30,8 @@ class Tree:
     links: tuple[PeerId, ...]
     is_dropped: bool = False
     family: int = 0
+    publisher: PeerId | None = None
+    topic: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

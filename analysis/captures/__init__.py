@@ -4,14 +4,21 @@
     write_packets(spark, "captures/", "analysis/packets")            Parquet, written once
     for part in plan_splits("big.pcap"): read_split(part)            batches, without Spark
 
-`columns.py` says what a row of `packets` has, `problems.py` what one of `capture_errors` has.
+`packets.py` says what a row of `packets` has, `problems.py` what one of `capture_errors` has.
 """
 
-from analysis.captures.columns import PACKETS_SCHEMA
-from analysis.captures.finding import find_captures
+from analysis.captures.packets import PACKETS_SCHEMA, packets_schema
 from analysis.captures.problems import ERRORS_SCHEMA, Problem
-from analysis.captures.reader import Choice, read_both, read_errors, read_split
-from analysis.captures.splits import Split, plan_splits
+from analysis.captures.reader import (
+    Choice,
+    Split,
+    find_captures,
+    plan_parts,
+    plan_splits,
+    read_both,
+    read_errors,
+    read_split,
+)
 
 __all__ = [
     "ERRORS_SCHEMA",
@@ -20,6 +27,8 @@ __all__ = [
     "Problem",
     "Split",
     "find_captures",
+    "packets_schema",
+    "plan_parts",
     "plan_splits",
     "read_both",
     "read_errors",

@@ -20,12 +20,17 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from analysis.captures.columns import PACKETS_SCHEMA
-from analysis.captures.finding import find_captures, plan_parts
+from analysis.captures.packets import PACKETS_SCHEMA, packets_schema
 from analysis.captures.problems import ERRORS_SCHEMA
-from analysis.captures.reader import Choice, read_errors, read_split
-from analysis.captures.splits import SPLIT_BYTES, Split
-from analysis.captures.table import packets_schema
+from analysis.captures.reader import (
+    SPLIT_BYTES,
+    Choice,
+    Split,
+    find_captures,
+    plan_parts,
+    read_errors,
+    read_split,
+)
 from analysis.errors import CaptureError
 
 FORMAT = "pcap"

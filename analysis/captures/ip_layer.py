@@ -1,32 +1,114 @@
 """The IP headers of packets, of both versions, and where what they carry begins and ends."""
 
 from dataclasses import dataclass, replace
+from ipaddress import IPv6Address
 
 import numpy as np
+import pyarrow as pa
 
-from analysis.captures.arrays import Bytes, Flags, Ints, Rows, Values, gather, layout
-from analysis.captures.ipv6 import HEADER_BYTES as IPV6_BYTES
-from analysis.captures.ipv6 import Ipv6, read_ipv6
-from analysis.captures.link_layer import LinkLayer
-from analysis.captures.link_tags import EITHER_IP, IPV4, IPV6
-from analysis.captures.transport_layouts import TRANSPORT
-
-IPV4_BYTES = 20
-_PLAIN = 0x45  # version 4, a header of 5 words: no options
-OFFSET_BITS, _MORE_BIT = 0x1FFF, 0x2000
-IPV4_LAYOUT = layout(
-    IPV4_BYTES + TRANSPORT.itemsize,
-    version=("u1", 0),
-    total=(">u2", 2),
-    id=(">u2", 4),
-    fragment=(">u2", 6),
-    ttl=("u1", 8),
-    protocol=("u1", 9),
-    source=(">u4", 12),
-    target=(">u4", 16),
-    # What follows a header without options, which is nearly every header.
-    carried=(TRANSPORT, IPV4_BYTES),
+from analysis.captures.encapsulations import EITHER_IP, IPV4, IPV6
+from analysis.captures.layouts import (
+    IPV4_BYTES,
+    IPV4_LAYOUT,
+    IPV6_BYTES,
+    IPV6_EXTENSION,
+    IPV6_LAYOUT,
+    OFFSET_BITS,
+    Bytes,
+    Flags,
+    Ints,
+    Rows,
+    Values,
+    gather,
 )
+from analysis.captures.link_layer import LinkLayer
+
+_PLAIN = 0x45  # version 4, a header of 5 words: no options
+_MORE_BIT = 0x2000
+_FRAGMENT, _AUTHENTICATION = 44, 51
+# Hop-by-hop, routing, destination, mobility, host identity, shim6: all of one form.
+_COMMON = (0, 43, 60, 135, 139, 140)
+_PASSED = (*_COMMON, _FRAGMENT, _AUTHENTICATION)
+_MOST_EXTENSIONS = 32
+
+
+@dataclass(frozen=True)
+class Ipv6:
+    """The IPv6 packets among some packets."""
+
+    index: Ints  # which of the packets they are
+    source: Values
+    target: Values
+    ttl: Ints
+    protocol: Ints  # behind all extension headers
+    id: Ints
+    fragment_offset: Ints
+    more_fragments: Flags
+    is_fragment: Flags
+    carried_at: Ints
+    carried_end: Ints
+    is_cut: Flags  # ends within the extension headers
+    too_many: Flags
+
+
+def read_ipv6(data: Bytes, index: Ints, at: Ints, end: Ints) -> Ipv6:
+    """Read the headers of packets whose fixed header was captured as a whole."""
+    rows = gather(data, at, IPV6_LAYOUT)
+    payload = rows["payload"].astype(np.int64)
+    behind = at + IPV6_BYTES
+    # No length means a jumbogram, or a packet caught before the network card cut it up.
+    carried_end = np.where(payload == 0, end, np.minimum(behind + payload, end))
+    count = len(index)
+    found = Ipv6(
+        index,
+        rows["source"],
+        rows["target"],
+        rows["ttl"].astype(np.int64),
+        rows["next"].astype(np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.bool_),
+        behind,
+        carried_end,
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.bool_),
+    )
+    _pass_extensions(data, found)
+    return found
+
+
+def _pass_extensions(data: Bytes, found: Ipv6) -> None:
+    """Go behind extension headers, in place; behind a fragment that is not the first is nothing."""
+    for _ in range(_MOST_EXTENSIONS):
+        goes_on = np.isin(found.protocol, _PASSED) & ~found.is_cut & (found.fragment_offset == 0)
+        which = np.flatnonzero(goes_on)
+        if not len(which):
+            return
+        cut = found.carried_at[which] + IPV6_EXTENSION.itemsize > found.carried_end[which]
+        found.is_cut[which[cut]] = True
+        which = which[~cut]
+        rows = gather(data, found.carried_at[which], IPV6_EXTENSION)
+        kind = found.protocol[which]
+        _note_fragments(found, which[kind == _FRAGMENT], rows[kind == _FRAGMENT])
+        length = (rows["length"].astype(np.int64) + 1) * 8
+        length[kind == _FRAGMENT] = 8
+        authentication = kind == _AUTHENTICATION
+        length[authentication] = (rows["length"][authentication].astype(np.int64) + 2) * 4
+        found.carried_at[which] += length
+        found.protocol[which] = rows["next"]
+        # So that no place lies far behind the data.
+        beyond = found.carried_at[which] > found.carried_end[which]
+        found.is_cut[which[beyond]] = True
+        found.carried_at[which[beyond]] = found.carried_end[which[beyond]]
+    found.too_many[np.isin(found.protocol, _PASSED) & ~found.is_cut] = True
+
+
+def _note_fragments(found: Ipv6, which: Ints, rows: Values) -> None:
+    found.is_fragment[which] = True
+    found.fragment_offset[which] = rows["fragment"] & 0xFFF8
+    found.more_fragments[which] = rows["fragment"] & 1
+    found.id[which] = rows["id"]
 
 
 @dataclass(frozen=True)
@@ -143,3 +225,12 @@ def _put(values: Values, index: Ints, found: Values | np.bool_) -> Values:
     wide = values.copy() if values.dtype == np.bool_ else values.astype(np.int64)
     wide[index] = found
     return wide
+
+
+def ipv6_texts(addresses: Values) -> pa.Array:
+    """The text of each address; a capture has many packets and few addresses."""
+    # As pairs of numbers: NumPy cannot sort 16 plain bytes.
+    halves = np.ascontiguousarray(addresses).view([("upper", ">u8"), ("lower", ">u8")])
+    different, index = np.unique(halves, return_inverse=True)
+    texts = [str(IPv6Address(address.tobytes())) for address in different]
+    return pa.array(texts, pa.string()).take(pa.array(index.reshape(-1)))

@@ -16,12 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from analysis.captures.columns import PACKETS_SCHEMA
-from analysis.captures.finding import Where, find_captures, plan_parts
+from analysis.captures.packets import PACKETS_SCHEMA, packets_schema
 from analysis.captures.problems import ERRORS_SCHEMA, errors_batch
-from analysis.captures.reader import read_both
-from analysis.captures.splits import SPLIT_BYTES, Split
-from analysis.captures.table import packets_schema
+from analysis.captures.reader import SPLIT_BYTES, Split, Where, find_captures, plan_parts, read_both
 from analysis.errors import CaptureError
 
 PACKETS, ERRORS = "packets", "capture_errors"

@@ -10,18 +10,32 @@ from struct import Struct
 
 import numpy as np
 
-from analysis.captures.arrays import Bytes, Ints, gather, layout
-from analysis.captures.frames import Frames, Order, Position, Records, Section
-from analysis.captures.interfaces import Clock, Interface, InterfaceTable
+from analysis.captures.frames import (
+    NEVER,
+    Clock,
+    Frames,
+    Interface,
+    InterfaceTable,
+    Order,
+    Position,
+    Records,
+    Section,
+)
+from analysis.captures.layouts import Bytes, Ints, gather, layout
 from analysis.captures.problems import BAD_VERSION, CUT_SHORT, IMPOSSIBLE_LENGTH, Problem
-from analysis.captures.strides import RECORDS_A_STRETCH, guess_places, walk_abreast
-from analysis.captures.window import MOST_CAPTURED_BYTES, Window
+from analysis.captures.streams import (
+    MOST_CAPTURED_BYTES,
+    RECORDS_A_STRETCH,
+    Window,
+    guess_places,
+    walk_abreast,
+)
 
 _FILE_HEADER = "IHHiIII"  # magic, version, version, zone, accuracy, longest packet, link type
 FILE_HEADER_BYTES, LINK_TYPE_AT = 24, 20
 RECORD_HEADER_BYTES = 16
 _MICROSECONDS, _NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
-_VERSION = 2
+_VERSION, _MINOR_VERSION = 2, 4
 _LINK_TYPE_BITS = 0x03FF_FFFF  # above them is how long checksums are
 
 
@@ -53,6 +67,16 @@ def header_problem(window: Window, section: Section) -> Problem | None:
             4, BAD_VERSION, f"expected pcap version {_VERSION}, found {version}; nothing is read"
         )
     return None
+
+
+def minor_version_problem(window: Window, section: Section) -> Problem | None:
+    """What to report about a minor version other than the one that all tools write."""
+    (minor,) = Struct(section.order + "H").unpack_from(window.view, 6)
+    if minor == _MINOR_VERSION:
+        return None
+    expected = f"{_VERSION}.{_MINOR_VERSION}"
+    text = f"expected pcap version {expected}, found {_VERSION}.{minor}; it is read as {expected}"
+    return Problem(6, BAD_VERSION, text)
 
 
 def read_frames(window: Window, section: Section, number: int) -> Iterator[Frames]:
@@ -160,12 +184,19 @@ def _cut_short(window: Window, length_at: Struct) -> Problem:
 
 def _read_records(form: np.dtype[np.void], ticks_per_s: int, data: Bytes, head: Ints) -> Records:
     rows = gather(data, head, form)
-    ticks = rows["seconds"].astype(np.uint64) * np.uint64(ticks_per_s) + rows["fraction"]
+    fraction = rows["fraction"]
+    ticks = rows["seconds"].astype(np.uint64) * np.uint64(ticks_per_s) + fraction
+    # Not carried into the seconds: such a fraction is damage.
+    is_fraction = fraction < ticks_per_s
+    are_fractions = bool(is_fraction.all())
+    if not are_fractions:
+        ticks[~is_fraction] = NEVER
     return Records(
         start=head + RECORD_HEADER_BYTES,
         captured=rows["captured"].astype(np.int64),
         wire=rows["wire"].astype(np.int64),
         ticks=ticks,
+        fraction=None if are_fractions else fraction,
         interface=None,
     )
 

@@ -11,14 +11,12 @@ import numpy as np
 
 from analysis.captures import pcapng_blocks as blocks
 from analysis.captures import problems as reasons
-from analysis.captures.arrays import Ints
-from analysis.captures.frames import Frames, Order, Position, Section
-from analysis.captures.interfaces import InterfaceTable
+from analysis.captures.frames import Frames, InterfaceTable, Order, Position, Section
+from analysis.captures.layouts import Ints
 from analysis.captures.link_layer import link_type_problem
-from analysis.captures.pcapng_packets import FORMS, PacketForm, Words
+from analysis.captures.pcapng_blocks import FORMS, PacketForm, Words
 from analysis.captures.problems import Problem
-from analysis.captures.strides import RECORDS_A_STRETCH, guess_places, walk_abreast
-from analysis.captures.window import Window
+from analysis.captures.streams import RECORDS_A_STRETCH, Window, guess_places, walk_abreast
 
 _MOST_BLOCK_BYTES = 1 << 19  # of those that must be held whole; a packet and its options are less
 _MOST_INTERFACES = 1 << 16
@@ -226,9 +224,9 @@ class PcapngFrames:
         if len(block) < blocks.LEAST_SECTION_BYTES:
             self._stop(reasons.IMPOSSIBLE_LENGTH, f"found a section header of {len(block)} bytes")
             return
-        (version,) = Struct(order + "H").unpack_from(block, 12)
-        if version != blocks.VERSION:
-            text = f"expected pcapng version {blocks.VERSION}, found {version}"
+        version = Struct(order + "HH").unpack_from(block, 12)
+        if version not in blocks.VERSIONS:
+            text = f"expected pcapng version 1.0 or 1.2, found {version[0]}.{version[1]}"
             self._stop(reasons.BAD_VERSION, text)
             return
         self._order, self._table = order, InterfaceTable()
@@ -240,10 +238,12 @@ class PcapngFrames:
         elif len(self._table) >= _MOST_INTERFACES:
             self._stop(reasons.BAD_BLOCK, f"expected at most {_MOST_INTERFACES} interfaces")
         else:
-            interface = blocks.read_interface(block, self._order, len(self._table))
+            interface, oddities = blocks.read_interface(block, self._order, len(self._table))
             self._table.add(interface)
             problem = link_type_problem(interface.link_type, self._window.offset + self._at)
             self._problems += [problem] if problem else []
+            for oddity in oddities:
+                self._note(reasons.BAD_OPTION, oddity)
 
     def _pass_by(self, kind: int, length: int) -> bool:
         """Leave out a block that is too long to be held."""

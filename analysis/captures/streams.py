@@ -1,16 +1,37 @@
-"""Bytes of a capture in order, a bounded number at a time, unpacked if it is compressed."""
+"""Bytes of a capture in order: from a file or unpacked, through a window of fixed size.
+
+Only a record says where the next one begins, so a walk goes from one to the next. To walk many
+stretches of a window side by side, places are guessed where records seem to begin. A guess is
+proven when the walk from the place before it comes to exactly there: the first place is known, and
+each one that is proven is known in turn. From the first that is not, one record is walked after
+another. So it is certain that no record is missed or made up.
+"""
 
 import os
 import stat
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
+from analysis.captures.layouts import SLACK, Bytes, Ints
 from analysis.captures.problems import DAMAGED_GZIP, Problem
 
 GZIP_MAGIC = b"\x1f\x8b"
 _PIECE = 1 << 16
 _GZIP_BITS = 31  # zlib: a gzip header and its checksum
+
+CHUNK_BYTES = 2 << 20  # what is worked on at a time: much, and still in the processor's cache
+# No packet is longer; more than this in a header is damage (Wireshark has the same limit).
+MOST_CAPTURED_BYTES = 262_144
+
+RECORDS_A_STRETCH = 64
+_LEAST_STRETCHES = 16  # with fewer, one record after another is quicker
+_MOST_STEPS = 8 * RECORDS_A_STRETCH  # records are not all of one size, and guesses not all right
+_STEPS_A_LOOK = 8
+_TRIES = 4  # for a guess
 
 
 class Stream(Protocol):
@@ -147,3 +168,96 @@ def is_packed(path: Path) -> bool:
     """Whether a file starts as gzip files do, whatever its name."""
     with path.open("rb", buffering=0) as file:
         return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+
+
+class Window:
+    """The bytes from `offset` on, `size` of them, in `data`.
+
+    What is made from `data` must be a copy: the next `move` overwrites it.
+    """
+
+    def __init__(self, stream: Stream, offset: int = 0, chunk_bytes: int = CHUNK_BYTES) -> None:
+        self._stream = stream
+        self._buffer = bytearray(chunk_bytes + SLACK)
+        self._view = memoryview(self._buffer)
+        self._chunk_bytes = chunk_bytes
+        self.data: Bytes = np.frombuffer(self._buffer, dtype=np.uint8)
+        self.offset = offset
+        self.size = 0
+        self.move(0)
+
+    @property
+    def view(self) -> memoryview:
+        """The same bytes, for `struct`."""
+        return self._view[: self.size]
+
+    @property
+    def buffer(self) -> bytearray:
+        """The buffer itself, to search in."""
+        return self._buffer
+
+    @property
+    def whole_view(self) -> memoryview:
+        """The buffer, with what may be left over behind `size`."""
+        return self._view
+
+    def move(self, consumed: int) -> bool:
+        """Go on by some bytes, and return whether there are any that were not there before."""
+        if consumed > self.size:
+            skipped = self._stream.skip(consumed - self.size)
+            self.offset += self.size + skipped
+            self.size = 0
+        else:
+            left = self.size - consumed
+            self._view[:left] = bytes(self._view[consumed : self.size])
+            self.offset, self.size = self.offset + consumed, left
+        before = self.size
+        while self.size < self._chunk_bytes:
+            count = self._stream.read_into(self._view[self.size : self._chunk_bytes])
+            if count == 0:
+                break
+            self.size += count
+        return self.size > before
+
+
+def guess_places(
+    data: bytearray,
+    mark: bytes,
+    looks_right: Callable[[int], bool],
+    first: int,
+    apart: int,
+    end: int,
+) -> list[int]:
+    """Places that are marked and look right, about so many bytes apart, the first of them known."""
+    places, tried = [first], 0
+    at = data.find(mark, first + apart, end)
+    while at >= 0:
+        tried += 1
+        if looks_right(at):
+            places.append(at)
+        elif tried < _TRIES:
+            at = data.find(mark, at + 1, end)
+            continue
+        at, tried = data.find(mark, at + apart, end), 0
+    return places
+
+
+def walk_abreast(places: Ints, following: Callable[[Ints], Ints]) -> tuple[Ints, int]:
+    """Where records begin from the first place on, and the last place that is proven.
+
+    `following` says where the records behind those at some places begin, and stays within the
+    data wherever these are.
+    """
+    if len(places) <= _LEAST_STRETCHES:
+        return places[:0], int(places[0])
+    steps, at, stop = [places[:-1]], places[:-1], places[1:]
+    while len(steps) < _MOST_STEPS and (at < stop).any():
+        for _ in range(_STEPS_A_LOOK):
+            at = following(at)
+            steps.append(at)
+    walked = np.stack(steps)
+    is_before = walked < stop
+    arrived = np.minimum(is_before.sum(axis=0), len(steps) - 1)
+    is_proven = walked[arrived, np.arange(len(stop))] == stop
+    proven = len(stop) if is_proven.all() else int(np.argmin(is_proven))
+    return walked.T[:proven][is_before.T[:proven]], int(places[proven])

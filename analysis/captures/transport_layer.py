@@ -4,16 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.captures.arrays import Bytes, Flags, Ints, Rows, gather
-from analysis.captures.ip_layer import IPV4_BYTES, IPV4_LAYOUT, OFFSET_BITS, IpLayer
-from analysis.captures.transport_layouts import (
+from analysis.captures.ip_layer import IpLayer
+from analysis.captures.layouts import (
     ICMP_BYTES,
+    IPV4_BYTES,
+    IPV4_LAYOUT,
+    OFFSET_BITS,
     OWN_BYTES,
     OWN_MAGIC,
     OWN_PORT,
     OWN_VERSION,
     TRANSPORT,
     UDP_BYTES,
+    Bytes,
+    Flags,
+    Ints,
+    Rows,
+    gather,
 )
 
 ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58

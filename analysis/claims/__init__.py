@@ -1,23 +1,40 @@
-"""The published claims that we stand beside: what they say, what feeds them, when they hold."""
+"""Published claims: what they say, what evidence they need, when they hold."""
 
+from analysis.claims.catalogue import SCALES, Catalogue, Section
 from analysis.claims.claim import Claim, Source
+from analysis.claims.computation import Computation, Point, UnfitChange
 from analysis.claims.evidence import Finding, Part, SweepRows
 from analysis.claims.page import ClaimResult, Request, SweepFiles, describe_interval, write_page
-from analysis.claims.topology_discovery.catalogue import CLAIMS, SCALES, UnknownClaim, find_claims
+from analysis.claims.papers import (
+    PAPERS,
+    Paper,
+    UnknownClaim,
+    find_claims,
+    list_claims,
+    paper_of,
+)
 
 __all__ = [
-    "CLAIMS",
+    "PAPERS",
     "SCALES",
+    "Catalogue",
     "Claim",
     "ClaimResult",
+    "Computation",
     "Finding",
+    "Paper",
     "Part",
+    "Point",
     "Request",
+    "Section",
     "Source",
     "SweepFiles",
     "SweepRows",
+    "UnfitChange",
     "UnknownClaim",
     "describe_interval",
     "find_claims",
+    "list_claims",
+    "paper_of",
     "write_page",
 ]

@@ -12,9 +12,10 @@ FEWEST_SEEDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A sweep that feeds a claim: its file in `experiments/`, and which of its figures show it.
+    """What feeds a claim, and which of its figures show it: a file of `experiments/`, which is
+    a sweep of runs, or a computation of the claim's paper.
 
-    `only` says which of its runs are needed, where not all are: keys with the values they have.
+    `only` says which runs or points are needed, where not all are: keys with their values.
     """
 
     experiment: str
@@ -43,6 +44,11 @@ class Claim:
     pictures: tuple[Source, ...] = ()
 
     @property
+    def cited(self) -> str:
+        """What the paper has, with the figure that shows it, if one does."""
+        return f"figure {self.figure}: {self.published}" if self.figure else self.published
+
+    @property
     def sweeps(self) -> tuple[Source, ...]:
         """All that is run for it."""
         return (*self.sources, *self.pictures)
@@ -57,9 +63,9 @@ class Claim:
         except UnfitRows as error:
             return Finding((), reason=f"cannot be told: {error}")
         if failed:
-            return replace(
-                finding, reason=f"not decided: {failed} of its runs failed or are not valid"
-            )
+            units = " and ".join(sorted({f"{some.unit}s" for some in evidence.values()}))
+            reason = f"not decided: {failed} of its {units} failed or are not valid"
+            return replace(finding, reason=reason)
         least = min(finding.comparisons, key=lambda some: len(some.seeds))
         if len(least.seeds) < FEWEST_SEEDS:
             few = f"{len(least.seeds)} of at least {FEWEST_SEEDS} seeds for {least.label}"

@@ -46,18 +46,22 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class SweepRows:
-    """The rows of a sweep that could be measured, and its folder."""
+    """The rows of a sweep or computation that could be measured, and its folder.
+
+    `unit` says what a row is of: a run or a point.
+    """
 
     name: str
     rows: Sequence[Row]
     path: Path = Path()
+    unit: str = "run"
 
     def values(self, column: str, where: ByKey) -> Values:
         """A number for each seed, of the runs that have these values."""
         chosen = self._runs(where)
         found = {row["seed"]: row[column] for row in chosen if row.get(column) is not None}
         if not found:
-            what = f"{column} of a run" if chosen else "a run"
+            what = f"{column} of a {self.unit}" if chosen else f"a {self.unit}"
             raise UnfitRows(f"{self.name}: expected {what} with {_describe(where)}, found none")
         return found
 
@@ -65,7 +69,7 @@ class SweepRows:
         """The values that a key has, in their order."""
         found = {row.get(key) for row in self.rows if matches(row, where or {})} - {None}
         if not found:
-            raise UnfitRows(f"{self.name}: expected runs with {key}, found none")
+            raise UnfitRows(f"{self.name}: expected {self.unit}s with {key}, found none")
         return sorted(found)
 
     def steps(self, series: str, where: ByKey) -> dict[int, list[Row]]:
@@ -85,8 +89,8 @@ class SweepRows:
         for seed, count in Counter(row["seed"] for row in chosen).items():
             if count > 1:
                 raise UnfitRows(
-                    f"{self.name}: expected one run of seed {seed} with {_describe(where)}, "
-                    f"found {count}"
+                    f"{self.name}: expected one {self.unit} of seed {seed} with "
+                    f"{_describe(where)}, found {count}"
                 )
         return chosen
 

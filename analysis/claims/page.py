@@ -12,22 +12,19 @@ from pathlib import Path
 
 from analysis.claims.claim import Claim
 from analysis.claims.evidence import Estimate, Finding, Part
+from analysis.claims.papers import Paper, paper_of
 
 _MARKS = {True: ("yes", "✓"), False: ("no", "✗"), None: ("aside", "·")}
-_SCALE_WORDS = {
-    "small": "128 peers on some 200 routers, where the paper has 1,024 on some 1,600: for a look, "
-    "not for the record",
-    "paper": "the paper's size: 1,024 peers on some 1,600 routers",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class SweepFiles:
-    """What a sweep left: the command that repeats it, its figures by name, and its table."""
+    """What a sweep or computation left: figures by name, and a table of its runs or points."""
 
     name: str
     folder: Path
     runs: int
+    unit: str = "run"
 
     def figure(self, name: str, suffix: str) -> Path:
         """A file of a figure, which need not be there."""
@@ -35,8 +32,8 @@ class SweepFiles:
 
     @property
     def table(self) -> Path:
-        """The rows of its runs."""
-        return self.folder / "runs.csv"
+        """The rows of its runs or points."""
+        return self.folder / f"{self.unit}s.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +56,15 @@ class Request:
         changes = "".join(f" --set {shlex.quote(change)}" for change in self.changes)
         return f"--scale {self.scale}{backend}{changes}"
 
-    @property
-    def words(self) -> str:
-        """What the runs are, for people."""
+    def describe(self, paper: Paper) -> str:
+        """What stands beside the figures of a paper, for readers."""
         kind = {"simulation": "simulated", "emulation": "emulated"}[self.backend]
         changed = f"; changed by {', '.join(self.changes)}" if self.changes else ""
-        return f"{kind} runs of this testbed at {_SCALE_WORDS[self.scale]}{changed}"
+        catalogue = paper.catalogue
+        sources = {source.experiment for claim in catalogue.claims for source in claim.sweeps}
+        is_run = any(catalogue.computation(name) is None for name in sources)
+        what = f"{kind} runs" if is_run else "computations"
+        return f"{what} of this testbed at {catalogue.scales[self.scale]}{changed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def compose(
 ) -> str:
     """The page as a text."""
     parts = {
-        "runs": html.escape(request.words),
+        "papers": "\n".join(_papers(request, results)),
         "summary": html.escape(_summary(results)),
         "rows": "\n".join(_row(result) for result in results),
         "claims": "\n".join(_section(result, request, sweeps) for result in results),
@@ -114,6 +114,15 @@ def compose(
     return text
 
 
+def _papers(request: Request, results: Sequence[ClaimResult]) -> list[str]:
+    """A paragraph for each paper: its title, and what stands beside it."""
+    papers = dict.fromkeys(paper_of(result.claim) for result in results)
+    return [
+        f"<p>{html.escape(paper.title)},\nbeside {html.escape(request.describe(paper))}.</p>"
+        for paper in papers
+    ]
+
+
 def _summary(results: Sequence[ClaimResult]) -> str:
     verdicts = [result.finding.verdict for result in results]
     words = {"yes": "yes", "in part": "in part", "no": "no", "?": "undecided"}
@@ -123,10 +132,11 @@ def _summary(results: Sequence[ClaimResult]) -> str:
 
 def _row(result: ClaimResult) -> str:
     claim, finding = result.claim, result.finding
+    shown = f" <span class=soft>(figure {html.escape(claim.figure)})</span>" if claim.figure else ""
     return (
         f'<tr><th scope="row"><a href="#{claim.id}">{claim.id}</a></th>'
-        f"<td>{html.escape(claim.claim)} <span class=soft>(figure {html.escape(claim.figure)})"
-        f"</span></td><td>{html.escape(claim.published)}</td><td>{_ours(finding)}</td>"
+        f"<td>{html.escape(claim.claim)}{shown}</td><td>{html.escape(claim.published)}</td>"
+        f"<td>{_ours(finding)}</td>"
         f"<td>{_interval(finding)}</td><td>{_badge(finding)}</td></tr>"
     )
 
@@ -166,19 +176,19 @@ def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFi
     shown = (*claim.pictures, *claim.sources)
     chosen = [(sweeps[source.experiment], source.figures) for source in shown]
     figures = [_figure(claim.id, sweep, name) for sweep, names in chosen for name in names]
+    units = " and ".join(sorted({f"{sweeps[source.experiment].unit}s" for source in claim.sources}))
     failed = f", {result.failed} failed or not valid" if result.failed else ""
     command = f"tdo reproduce {claim.id} {request.options}"
     commits = ", ".join(f"{count} of commit {name}" for name, count in result.commits.items())
     return (
         f'<section id="{claim.id}"><h2>{claim.id} {_badge(result.finding)}</h2>'
         f"<p>{html.escape(claim.claim[0].upper() + claim.claim[1:])}.</p>"
-        f"<dl><dt>Paper</dt><dd>figure {html.escape(claim.figure)}: "
-        f"{html.escape(claim.published)}</dd>"
+        f"<dl><dt>Paper</dt><dd>{html.escape(claim.cited)}</dd>"
         f"<dt>Holds when</dt><dd>{html.escape(claim.relation)}</dd>"
         f"<dt>Ours</dt><dd>{_ours(result.finding)}</dd>"
         f"<dt>Interval</dt><dd>{_interval(result.finding)}</dd>"
-        f"<dt>Again</dt><dd><code>{html.escape(command)}</code> ({result.runs} runs{failed})"
-        f"</dd><dt>Runs</dt><dd>{html.escape(commits) or 'none'}</dd></dl>"
+        f"<dt>Again</dt><dd><code>{html.escape(command)}</code> ({result.runs} {units}{failed})"
+        f"</dd><dt>{units.capitalize()}</dt><dd>{html.escape(commits) or 'none'}</dd></dl>"
         f"{''.join(figures)}</section>"
     )
 
@@ -186,7 +196,9 @@ def _section(result: ClaimResult, request: Request, sweeps: Mapping[str, SweepFi
 def _figure(claim_id: str, sweep: SweepFiles, name: str) -> str:
     drawn, data = sweep.figure(name, ".svg"), sweep.figure(name, ".csv")
     if not drawn.is_file():
-        return f"<p class=soft>{html.escape(name)} was not drawn: its runs are not there.</p>"
+        return (
+            f"<p class=soft>{html.escape(name)} was not drawn: its {sweep.unit}s are not there.</p>"
+        )
     svg = _inline(drawn.read_text("utf-8"), f"{claim_id}-{sweep.name}-{name}")
     link = _download(data, f"{name}.csv", "data of this figure") if data.is_file() else ""
     return f"<figure>{svg}<figcaption>{link}</figcaption></figure>"
@@ -205,7 +217,8 @@ def _inline(svg: str, prefix: str) -> str:
 def _table_link(sweep: SweepFiles) -> str:
     if not sweep.table.is_file():
         return ""
-    link = _download(sweep.table, f"{sweep.name}-runs.csv", f"{sweep.name}: {sweep.runs} runs")
+    label = f"{sweep.name}: {sweep.runs} {sweep.unit}s"
+    link = _download(sweep.table, f"{sweep.name}-{sweep.unit}s.csv", label)
     return f"<li>{link}</li>"
 
 

@@ -16,9 +16,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from analysis.figures.lanes import LaneWidths, Route, bow, crossing, lane_counts, lay_lanes
+from analysis.metrics.discovery import discovered_links
 from analysis.metrics.found_links import find_links
-from analysis.metrics.overlay import measure_overlay
-from analysis.overlay import Overlay, PeerLink, read_overlay
+from analysis.metrics.measured_overlay import MeasuredOverlay
+from analysis.metrics.overlay import overlay_rdp, stress_ratio
+from analysis.overlay import Overlay, PeerLink
+from analysis.run_directory import open_run
 from analysis.unicast import Unicast
 from topologies.layout import Point, typical_gap
 from topologies.picture import (
@@ -33,7 +36,6 @@ from topologies.picture import (
     write_figure,
 )
 from topologies.underlay import Link, Underlay
-from topologies.underlay_file import load_underlay
 
 _HEADING_INCHES = 1.25
 _FOUND, _NOT_FOUND = "#A9D3EE", "#C4C8CE"
@@ -54,8 +56,8 @@ _CROWD_OF_DISTANT = 64
 
 def draw_overlay(run: Path, out: Path) -> None:
     """Draw the overlay that a run ended with into an .svg, .png or .pdf file."""
-    underlay = load_underlay(run / "underlay.json")
-    write_figure(partial(compose_overlay, underlay, read_overlay(run, underlay)), out)
+    recorded = open_run(run)
+    write_figure(partial(compose_overlay, recorded.underlay, recorded.overlay), out)
 
 
 def compose_overlay(underlay: Underlay, overlay: Overlay) -> Figure:
@@ -74,8 +76,8 @@ def compose_overlay(underlay: Underlay, overlay: Overlay) -> Figure:
     _draw_lonely_hosts(canvas, overlay)
     if len(canvas.positions) <= MOST_NAMED_NODES:
         draw_names(canvas)
-    metrics = measure_overlay(unicast, overlay)
-    draw_heading(canvas, "Topology discovery overlay", *_headlines(underlay, metrics))
+    headlines = _headlines(MeasuredOverlay(unicast, overlay))
+    draw_heading(canvas, "Topology discovery overlay", *headlines)
     return canvas.figure
 
 
@@ -176,10 +178,14 @@ def _draw_curves(
     canvas.axes.add_collection(collection, autolim=False)
 
 
-def _headlines(underlay: Underlay, metrics: dict[str, Any]) -> Iterator[str]:
-    """The figures that tell how good the overlay is, as far as there are any."""
-    yield f"{metrics['peers']:,} peers on {len(underlay.routers):,} routers"
-    if metrics["discovered_links"] is not None:
-        yield f"{metrics['discovered_links']:.0%} of the links between peers discovered"
-    if metrics["rdp"] is not None:
-        yield f"RDP {metrics['rdp']['mean']:.2f} · stress ratio {metrics['stress_ratio']:.2f}"
+def _headlines(measured: MeasuredOverlay) -> Iterator[str]:
+    """The metrics that tell how good the overlay is, as far as there are any."""
+    routers = measured.unicast.underlay.routers
+    yield f"{len(measured.overlay.peers):,} peers on {len(routers):,} routers"
+    if measured.why_missing():
+        return
+    share, rdp = discovered_links(measured), overlay_rdp(measured)
+    if share is not None:
+        yield f"{share:.0%} of the links between peers discovered"
+    if rdp is not None:
+        yield f"RDP {rdp['mean']:.2f} · stress ratio {stress_ratio(measured):.2f}"

@@ -1,194 +1,113 @@
 """Conservation: what packets say and what agents recorded have to agree.
 
-Each check is a frame of one row with `expected` and `found`, and `differing` where single counts
-or times are compared. It holds if nothing differs, or, without that, if the two are equal.
+A check compares what was `expected` with what was `found`. It holds if nothing differs
+(`differing`) or, where that is not counted, if the two are equal. Over nothing at all it is not
+applicable.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pandas as pd
 
-Check = dict[str, Any]
+from analysis.metrics.evidence import Evidence, Input
 
-_TOLERANCE, _ROUNDING_US = 0.01, 2
-_FIGURES = ("records_us", "packets_us", "difference_us")
-
-
-def receptions_on_links(
-    receptions: DataFrame, packets: DataFrame, route_links: DataFrame
-) -> DataFrame:
-    """Every reception of an event has a packet on every link of the route from who sent it.
-
-    `route_links` has the links between hosts (`from_host`, `host`, `link`, `direction`). A packet
-    that is known to be lost on a link did not cross it. As a delivery is a reception, and so was
-    that at the peer before, whole paths are covered.
-    """
-    key = ["event_id", "from_host", "host", "link", "direction"]
-    wanted = receptions.select("event_id", "from_host", "host").join(
-        route_links, ["from_host", "host"]
-    )
-    carried = "is_ours AND event_id IS NOT NULL AND NOT coalesce(dropped, false)"
-    event_packets = packets.where(carried)
-    crossed = event_packets.select(
-        "event_id",
-        F.col("source_host").alias("from_host"),
-        F.col("target_host").alias("host"),
-        "link",
-        "direction",
-    ).distinct()
-    hit = crossed.withColumn("is_crossed", F.lit(True))
-    return wanted.join(hit, key, "left").agg(
-        F.count("*").alias("expected"), F.count("is_crossed").alias("found")
-    )
+TIMES = ("records_us", "packets_us", "difference_us")
+HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
 
 
-def arrivals_received(
-    messages: DataFrame, receptions: DataFrame, events: DataFrame, lasting: DataFrame
-) -> DataFrame:
-    """Every event that came to a host by its packets is one that the agent there received.
+@dataclass(frozen=True)
+class Check:
+    """A check of `metrics.json` in words."""
 
-    `lasting` are the hosts whose agents lived through the run (`host`), and until when what comes
-    there is sure to be taken (`until_us`, null if packets can get lost behind where they are
-    seen). Others' messages do not count: nobody repeats what a dead agent sent. To its publisher
-    an event is nothing new.
-    """
-    key = ["event_id", "host"]
-    senders = lasting.select(F.col("host").alias("sender"))
-    came = (
-        messages.where("event_id IS NOT NULL")
-        .withColumnRenamed("receiver", "host")
-        .join(F.broadcast(senders), "sender")
-        .join(F.broadcast(lasting), "host")
-        .where("arrived_us < until_us")
-        .select(*key)
-        .distinct()
-    )
-    own = events.select("event_id", F.col("publisher").alias("host"))
-    hit = receptions.select(*key).withColumn("is_received", F.lit(True))
-    return (
-        came.join(own, key, "left_anti")
-        .join(hit, key, "left")
-        .agg(F.count("*").alias("expected"), F.count("is_received").alias("found"))
-    )
+    name: str
+    label: str
+    explanation: str
 
 
-def packets_of_messages(messages: DataFrame, link_loads: DataFrame) -> DataFrame:
-    """Every packet of ours belongs to a message that left its sender by the sender's last mile."""
-    ours = link_loads.agg(F.sum("message_packets").alias("expected"))
-    known = messages.where("copies > 0").agg(F.coalesce(F.sum("packets"), F.lit(0)).alias("found"))
-    return ours.join(known)
+CHECKS = (
+    Check(
+        "deliveries_have_packets",
+        "Deliveries have packets",
+        "Every reception of an event has packets on every link of the route, none of them known to "
+        "be lost there.",
+    ),
+    Check(
+        "arrivals_received",
+        "Arrivals were received",
+        "Every event that came to a host by packets is one that its agent recorded as received, at "
+        "hosts whose agents lived through the run. So false positives are the same by packets and "
+        "by records.",
+    ),
+    Check(
+        "packets_belong_to_messages",
+        "Packets belong to messages",
+        "Every packet of ours was sent by a host's agent and starts at its last mile.",
+    ),
+    Check(
+        "sent_by_kind",
+        "Messages sent by kind",
+        "Distinct messages in packets are those that the agents counted, for agents that lived "
+        "once and to the end.",
+    ),
+    Check(
+        "copies_sent",
+        "Transmissions",
+        "Transmissions in packets are those that the agents counted, repetitions included.",
+    ),
+    Check(
+        "routes_whole",
+        "Whole routes",
+        "Every message that arrived crossed as many links as its route has.",
+    ),
+    Check(
+        "delays_agree",
+        "Delays agree",
+        "Half of the deliveries or more took the same time by records and by packets, within 1 % "
+        "and what agents take themselves, and none was recorded before its packet was on the last "
+        "mile. Found are those that agree; the times are in microseconds.",
+    ),
+    Check(
+        "matches_agree",
+        "Matches agree",
+        "Agents and the workload agree on which receptions match a subscription, where agents "
+        "record that.",
+    ),
+)
 
 
-def sent_by_kind(messages: DataFrame, counted: DataFrame) -> DataFrame:
-    """Different messages of each kind from each host, in packets and as its agent counted.
-
-    `counted` is `sender`, `kind_name`, `sent`, and `unsent`, what its machine refused.
-    """
-    hosts = F.broadcast(counted.select("sender").distinct())
-    seen = (
-        messages.join(hosts, "sender")
-        .groupBy("sender", "kind_name")
-        .agg(F.count("*").alias("seen"))
-    )
-    both = counted.join(seen, ["sender", "kind_name"], "full").fillna(0, ["sent", "seen", "unsent"])
-    wrong = F.expr("seen > sent OR seen < sent - unsent")
-    return both.agg(
-        F.coalesce(F.sum("sent"), F.lit(0)).alias("expected"),
-        F.coalesce(F.sum("seen"), F.lit(0)).alias("found"),
-        F.count_if(wrong).alias("differing"),
-    )
+def run_checks(evidence: Evidence) -> dict[str, dict[str, Any]]:
+    """All checks that this evidence allows, by name."""
+    rows = dict(evidence.packets.checks) if evidence.packets else {}
+    if not evidence.why_missing(Input.RECORDS):
+        rows["matches_agree"] = agreed_matches(evidence)
+    return {name: judge_check(row) for name, row in sorted(rows.items())}
 
 
-def copies_sent(messages: DataFrame, counted: DataFrame) -> DataFrame:
-    """Transmissions from each host, repeated ones included, in packets and as its agent counted.
-
-    `counted` is `sender` and `copies_counted`.
-    """
-    seen = messages.groupBy("sender").agg(F.sum("copies").alias("seen"))
-    both = counted.join(seen, "sender", "left").fillna(0, ["seen"])
-    return both.agg(
-        F.coalesce(F.sum("copies_counted"), F.lit(0)).alias("expected"),
-        F.coalesce(F.sum("seen"), F.lit(0)).alias("found"),
-        F.count_if(F.col("seen") != F.col("copies_counted")).alias("differing"),
-    )
+def agreed_matches(evidence: Evidence) -> dict[str, int]:
+    """At hosts that lived through the run, agents and the workload agree on what matches."""
+    came: pd.DataFrame = evidence.tables.receptions
+    is_steady = ~came["host"].isin(evidence.run.lives.ended) & came["publisher"].notna()
+    steady = came[is_steady & came["is_match_recorded"].notna()]
+    agree = steady["is_match_recorded"].astype(bool) == steady["is_match"]
+    return {"expected": len(steady), "found": int(agree.sum())}
 
 
-def whole_routes(messages: DataFrame) -> DataFrame:
-    """Every message that arrived crossed as many links as the route has."""
-    arrived = messages.where("arrived_us IS NOT NULL")
-    return arrived.agg(
-        F.count("*").alias("expected"),
-        F.count_if(F.col("links") == F.col("links_expected")).alias("found"),
-    )
-
-
-def agreed_matches(receptions: DataFrame, matches: DataFrame, ends: DataFrame) -> DataFrame:
-    """At hosts that lived through the run, agents and the truth agree on what matches."""
-    truth = matches.select("event_id", "host").withColumn("is_wanted", F.lit(True))
-    steady = receptions.where("publisher IS NOT NULL").join(
-        F.broadcast(ends.select("host").distinct()), "host", "left_anti"
-    )
-    joined = steady.join(truth, ["event_id", "host"], "left")
-    agree = F.col("is_match") == F.col("is_wanted").isNotNull()
-    return joined.agg(F.count("*").alias("expected"), F.count_if(agree).alias("found"))
-
-
-def delays_agree(delays: DataFrame, agents_us: float) -> DataFrame:
-    """Deliveries took the same time by agents' records as by their packets, within 1 %.
-
-    `delays` are the deliveries of `metrics.packet_delays`. As the machine can be held up at any
-    time, half of them have to agree. Their first packets have to leave soon after the send time
-    that they carry: within that 1 % and `agents_us`, which agents take. None can have left before
-    it, or taken less than its packet did to enter the last mile.
-    """
-    known = delays.where("packets_us IS NOT NULL").withColumn(
-        "difference_us", F.col("delay_us") - F.col("packets_us")
-    )
-    part_us = F.col("packets_us") * _TOLERANCE
-    is_same = F.abs("difference_us") <= part_us + _ROUNDING_US
-    agrees = F.count_if(is_same & (F.col("held_us") <= part_us + agents_us))
-    is_early = F.col("delay_us") < F.col("entered_us") - part_us - _ROUNDING_US
-    is_impossible = is_early | (F.col("held_us") < -_ROUNDING_US)
-    found = known.agg(
-        F.count("*").alias("expected"),
-        agrees.alias("found"),
-        F.count_if(is_impossible).alias("impossible"),
-        *(
-            _spread(column).alias(name)
-            for name, column in zip(_FIGURES, ("delay_us", *_FIGURES[1:]), strict=True)
-        ),
-    )
-    missing = F.expr("CASE WHEN 2 * found < expected THEN expected - found ELSE 0 END")
-    return found.withColumn("differing", F.greatest("impossible", missing))
-
-
-def _spread(column: str) -> Column:
-    return F.struct(
-        (F.sum(column) / F.count(column)).alias("mean"),
-        F.percentile(column, 0.5).alias("p50"),
-        F.percentile(column, 0.99).alias("p99"),
-    )
-
-
-def judge_check(row: Mapping[str, Any]) -> Check:
+def judge_check(row: Mapping[str, Any]) -> dict[str, Any]:
     """A check as it stands in metrics.json."""
     expected, found = row.get("expected") or 0, row.get("found") or 0
     differing = row.get("differing") or 0
     # Where an agent counted what its machine then refused to send, fewer may be found.
+    is_ok = differing == 0 if "differing" in row else expected == found
     return (
-        {
-            "ok": differing == 0 if "differing" in row else expected == found,
-            "expected": expected,
-            "found": found,
-        }
+        {"ok": is_ok, "expected": expected, "found": found}
         | ({"differing": differing} if differing else {})
-        | {name: row[name] for name in _FIGURES if name in row and expected}
+        | {name: row[name] for name in TIMES if name in row and expected}
     )
 
 
-def failing(checks: Mapping[str, Check]) -> str:
+def failing(checks: Mapping[str, Mapping[str, Any]]) -> str:
     """The checks that do not hold, in words; nothing if all do."""
     parts = []
     for name, check in sorted(checks.items()):

@@ -1,27 +1,60 @@
-"""`analysis/metrics.json` of a run: one object to which every analysis adds its figures."""
+"""`analysis/metrics.json` of a run: every metric, the checks, and notes, written in one piece."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.json_files import read_object
+from analysis.metrics.checks import failing, run_checks
+from analysis.metrics.evidence import Evidence
+from analysis.metrics.series import write_series
+from analysis.metrics.table import METRICS
+from analysis.run_directory import RecordedRun, open_run
+from topologies.errors import TestbedError
+
+Metrics = dict[str, Any]
+_GENERAL, _OVERLAY, _CHECKS = "analysis", "overlay", "checks"
 
 
-def merge_metrics(
-    run: Path, subject: str, metrics: Mapping[str, Any], notes: Mapping[str, str]
-) -> None:
-    """Add the metrics of one subject to those of a run, in place of older ones of those names.
+def measure_run(path: Path) -> Metrics:
+    """The metrics of a run by its records alone, which `metrics.json` then has.
 
-    A note says why the metric of that name is null, or how to read it; a note under the name of
-    the subject is about all of its metrics.
+    This is how the tasks of sweeps measure runs.
     """
-    path = run / "analysis" / "metrics.json"
+    evidence = Evidence(open_run(path))
+    _ = evidence.run.records  # a run without any cannot be measured this way
+    notes = [*evidence.run.notes(), evidence.run.workload.note]
+    return write_metrics(evidence, [note for note in notes if note])
+
+
+def write_metrics(evidence: Evidence, notes: list[str]) -> Metrics:
+    """Write `metrics.json` and the series of a run; returns the former.
+
+    `notes` are what a reader of any metric should know.
+    """
+    document = measure(evidence, notes)
+    path = evidence.run.path / "analysis" / "metrics.json"
     path.parent.mkdir(exist_ok=True)
-    merged = read_object(path)
-    renewed = {subject, *metrics}
-    kept = {key: note for key, note in merged.get("notes", {}).items() if key not in renewed}
-    merged |= {**metrics, "notes": kept | dict(notes)}
+    text = json.dumps(document, indent=1, sort_keys=True) + "\n"
     draft = path.with_name(".metrics.json.new")
-    draft.write_text(json.dumps(merged, indent=1, sort_keys=True) + "\n")
+    draft.write_text(text)
     draft.replace(path)
+    write_series(evidence)
+    return dict(json.loads(text))
+
+
+def measure(evidence: Evidence, notes: list[str]) -> Metrics:
+    """The content of `metrics.json`; what cannot be told is null, with a note under its name."""
+    found = {metric.name: metric.evaluate(evidence) for metric in METRICS}
+    checks = run_checks(evidence)
+    words = {name: note for name, (_, note) in found.items() if note}
+    words |= {_GENERAL: "; ".join(notes)} if notes else {}
+    words |= {_OVERLAY: text} if (text := _about_overlay(evidence.run)) else {}
+    words |= {_CHECKS: text} if (text := failing(checks)) else {}
+    return {name: value for name, (value, _) in found.items()} | {"checks": checks, "notes": words}
+
+
+def _about_overlay(run: RecordedRun) -> str:
+    try:
+        return "; ".join(run.overlay.notes)
+    except TestbedError as error:
+        return str(error)

@@ -17,86 +17,69 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pandas as pd
 
-_HEALING = frozenset({"link-up", "router-up", "restart-agent", "heal"})
+from analysis.metrics.evidence import Evidence, Input
+from analysis.metrics.metric import Group, Headline, Metric, Part
+from analysis.run_directory import Fault, is_failure
+
 _FALLS_DUE = 2
 _FOREVER = (1 << 63) - 1
-_MOMENTS = pa.schema(
-    [("at_us", pa.int64()), ("until_us", pa.int64()), ("what", pa.list_(pa.string()))]
-)
-Fault = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
-def is_failure(fault: Fault) -> bool:
-    """Whether a fault takes something away, or changes it."""
-    return fault["action"] not in _HEALING
-
-
-def moments(spark: SparkSession, faults: Iterable[Fault]) -> DataFrame:
+def moments(faults: Iterable[Fault]) -> list[Row]:
     """When something failed: `at_us`, `until_us` (the next such time), and `what`, in words."""
     failed: defaultdict[int, list[str]] = defaultdict(list)
     for fault in faults:
         if is_failure(fault):
             failed[round(float(fault["at_s"]) * 1e6)].append(f"{fault['action']} {fault['target']}")
     times = [*sorted(failed), _FOREVER]
-    rows = [{"at_us": a, "until_us": b, "what": failed[a]} for a, b in pairwise(times)]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, _MOMENTS))
+    return [{"at_us": a, "until_us": b, "what": failed[a]} for a, b in pairwise(times)]
 
 
-def recovery(matches: DataFrame, deliveries: DataFrame, moments: DataFrame) -> DataFrame:
+def recovery(matches: pd.DataFrame, deliveries: pd.DataFrame, moments: Sequence[Row]) -> list[Row]:
     """A row for each moment of faults: what it disturbed, and `recovery_us`.
 
-    That is null if nothing fell due, or if nothing shows that it was recovered from. `due_after_us`
-    is how old an event is when its deliveries fall due, null if none came before the first fault.
+    That is None if nothing fell due, or if nothing shows that it was recovered from. No rows if
+    nothing was delivered before the first fault, so that nobody knows when deliveries fall due:
+    `due_after_us` after their event.
     """
-    got = deliveries.where("copy = 1").select("event_id", "host", "time_us")
-    owed = matches.where("is_owed AND is_steady AND NOT is_own")
-    owed = owed.select("event_id", "host", "published_us").join(got, ["event_id", "host"], "left")
-    first = F.broadcast(moments.agg(F.min("at_us").alias("first_us")))
-    age = F.col("time_us") - F.col("published_us")
-    undisturbed = owed.join(first, F.col("time_us") < F.col("first_us"))
-    due_after = undisturbed.agg((_FALLS_DUE * F.max(age)).alias("due_after_us"))
-    timed = owed.crossJoin(F.broadcast(due_after)).withColumn(
-        "due_us", F.col("published_us") + F.col("due_after_us")
-    )
-    is_of = F.expr("due_us >= at_us AND due_us < until_us")
-    is_late = F.expr("time_us > due_us")
-    is_missing = F.expr("due_us IS NOT NULL AND time_us IS NULL")
-    on_time = F.when(F.expr("time_us <= due_us"), F.col("published_us"))
-    over = F.when(is_late, F.col("time_us")).when(is_missing, F.col("published_us"))
-    found = F.broadcast(moments).join(timed.drop("due_after_us"), is_of, "left")
-    return (
-        found.groupBy("at_us", "what")
-        .agg(
-            F.count("due_us").alias("deliveries"),
-            F.count_if(is_late).alias("late"),
-            F.count_if(is_missing).alias("missing"),
-            F.max(over).alias("over_us"),
-            F.max(on_time).alias("calm_us"),
-        )
-        .crossJoin(F.broadcast(due_after))
-        .withColumn("recovery_us", F.expr(_RECOVERY))
-    )
+    got = deliveries[deliveries["copy"] == 1][["event_id", "host", "time_us"]]
+    owed = matches[matches["is_owed"] & matches["is_steady"] & ~matches["is_own"]]
+    owed = owed[["event_id", "host", "published_us"]].merge(got, "left", ["event_id", "host"])
+    undisturbed = owed[owed["time_us"] < moments[0]["at_us"]]
+    if undisturbed.empty:
+        return []
+    longest_us = int((undisturbed["time_us"] - undisturbed["published_us"]).max())
+    due_after_us = _FALLS_DUE * longest_us
+    owed = owed.assign(due_us=owed["published_us"] + due_after_us)
+    return [_disturbed(owed, moment) | {"due_after_us": due_after_us} for moment in moments]
 
 
-_RECOVERY = (
-    "CASE WHEN over_us IS NULL AND deliveries > 0 THEN 0 "
-    "WHEN calm_us > over_us THEN greatest(0, over_us - at_us) END"
-)
+def _disturbed(owed: pd.DataFrame, moment: Row) -> dict[str, Any]:
+    at_us = moment["at_us"]
+    due = owed[(owed["due_us"] >= at_us) & (owed["due_us"] < moment["until_us"])]
+    is_late, is_missing = due["time_us"] > due["due_us"], due["time_us"].isna()
+    over = [*due["time_us"][is_late], *due["published_us"][is_missing]]
+    calm = due["published_us"][due["time_us"] <= due["due_us"]]
+    recovery_us = None
+    if len(due) and not over:
+        recovery_us = 0
+    elif over and len(calm) and calm.max() > max(over):
+        recovery_us = max(0, int(max(over)) - at_us)
+    counts = {"deliveries": len(due), "late": int(is_late.sum()), "missing": int(is_missing.sum())}
+    return {"at_us": at_us, "what": moment["what"], **counts, "recovery_us": recovery_us}
 
 
-def recovery_document(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def recovery_document(rows: Sequence[Row]) -> dict[str, Any] | None:
     """The metric as it stands in metrics.json, from the rows of `recovery`; None if unknown."""
-    ordered = sorted(rows, key=lambda row: int(row["at_us"]))
-    if not ordered or ordered[0].get("due_after_us") is None:
+    if not rows:
         return None
-    faults = [_describe(row, row is ordered[-1]) for row in ordered]
+    faults = [_describe(row, row is rows[-1]) for row in rows]
     times_s = [fault["recovery_s"] for fault in faults]
     return {
-        "due_after_s": ordered[0]["due_after_us"] / 1e6,
+        "due_after_s": rows[0]["due_after_us"] / 1e6,
         "late": sum(fault["late"] for fault in faults),
         "missing": sum(fault["missing"] for fault in faults),
         "longest_s": None if None in times_s else max(times_s),
@@ -104,8 +87,8 @@ def recovery_document(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | Non
     }
 
 
-def _describe(row: Mapping[str, Any], is_last: bool) -> dict[str, Any]:
-    recovery_us, until = row.get("recovery_us"), "the end" if is_last else "the next fault"
+def _describe(row: Row, is_last: bool) -> dict[str, Any]:
+    recovery_us, until = row["recovery_us"], "the end" if is_last else "the next fault"
     found = {name: row[name] for name in ("what", "deliveries", "late", "missing")}
     found |= {"at_s": row["at_us"] / 1e6, "recovery_s": None}
     if recovery_us is not None:
@@ -114,8 +97,31 @@ def _describe(row: Mapping[str, Any], is_last: bool) -> dict[str, Any]:
     return found | {"note": f"{why} before {until}"}
 
 
-def why_unknown(faults: Iterable[Fault]) -> str:
-    """Why a run with these faults has no recovery."""
-    if not any(map(is_failure, faults)):
-        return "nothing failed in this run"
-    return "nothing was delivered before the first fault, so nobody knows how long that takes"
+def _measure(evidence: Evidence) -> dict[str, Any] | None:
+    tables = evidence.tables
+    failed = moments(evidence.run.faults)
+    return recovery_document(recovery(tables.matches, tables.deliveries, failed))
+
+
+METRICS = (
+    Metric(
+        "recovery",
+        "s",
+        "Recovery from faults",
+        "Deliveries that came late or never (missing) after faults, and the longest time that any "
+        "fault took to recover from. A delivery is late if its event is older than due after s, "
+        "which is twice what any took before the first fault. Recovered means: the last late "
+        "delivery has come, and events published from then on are in time again. Only what is owed "
+        "to hosts counts whose agents lived through the run.",
+        Group.EVENTS,
+        (Input.FAULTS, Input.RECORDS),
+        _measure,
+        why_null="nothing was delivered before the first fault, so the usual delay is unknown",
+        headline=Headline(
+            "Longest recovery, s",
+            "longest_s",
+            details=(("recovery.late", "late"), ("recovery.missing", "missing")),
+        ),
+        summary=(Part("longest_s", "longest recovery from a fault, seconds"),),
+    ),
+)

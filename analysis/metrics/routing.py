@@ -1,243 +1,157 @@
-"""The metrics of event routing, each in one function from frames to a frame.
+"""What it costs to route events over the overlay.
 
-Definitions follow sections 2 and 6.2 of Tariq, Koldehofe and Rothermel, "Efficient content-based
-routing with network topology inference", DEBS 2013; `analysis/metrics/overlay.py` has those of
-section 6.1, about the discovery overlay. The frames are the tables of `analysis/tables/build.py`.
-Sums are of whole numbers or decimals, so that no figure depends on how rows are spread over tasks.
+Definitions follow section 6.2 of Tariq, Koldehofe and Rothermel, "Efficient content-based routing
+with network topology inference", DEBS 2013. For runs whose tree or peers change (section 6.2.3),
+there are also the metrics of the tree of the last selection alone.
 """
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import Any, NamedTuple
 
-_EXACT = "decimal(30, 15)"
+import numpy as np
+import pandas as pd
 
-
-def link_stress(packets: DataFrame) -> DataFrame:
-    """Copies of each event's message on each physical link and direction.
-
-    A row for each that it entered at all: `event_id`, `link`, `direction`, `copies`. Copies that
-    were repeated, as an acknowledgement was late or lost, count as well: they load the link.
-    """
-    carried = packets.where("is_ours AND event_id IS NOT NULL AND link IS NOT NULL")
-    key = ("event_id", "link", "direction", "from_node", "to_node")
-    return carried.groupBy(*key).agg(F.count("*").alias("copies"))
+from analysis.metrics.delivery import event_counts, false_positives
+from analysis.metrics.evidence import Evidence, Input
+from analysis.metrics.metric import Group, Headline, Metric, Part
+from analysis.metrics.statistics import ratio, relative_delay
+from analysis.tables.events import EventTables, to_others
 
 
-def stress_summary(stress: DataFrame) -> DataFrame:
-    """Mean and maximum of link stress over events, links and directions that were crossed.
-
-    `total` is the load of events on the network: one for each link that each copy crossed.
-    """
-    return stress.agg(
-        F.sum("copies").alias("total"),
-        (F.sum("copies") / F.count("*")).alias("mean"),
-        F.max("copies").alias("max"),
-        F.count("*").alias("count"),
-    )
-
-
-def stress_distribution(stress: DataFrame) -> DataFrame:
-    """How often each number of copies occurs: `copies`, `times`."""
-    return stress.groupBy("copies").agg(F.count("*").alias("times")).orderBy("copies")
-
-
-def relative_delay(deliveries: DataFrame, over: str = "delay_us") -> DataFrame:
-    """RDP: delay from publisher to subscriber over the overlay, divided by unicast delay.
-
-    Over the first delivery of each event to each host other than its publisher. `of_sums` is the
-    sum of the former divided by the sum of the latter. The delay is the recorded one, or that
-    of the overlay path by the truth with `over="path_us"`.
-    """
-    counted = _to_others(deliveries).where(f"unicast_us > 0 AND {over} IS NOT NULL")
-    rdp = F.col(over) / F.col("unicast_us")
-    return _spread(counted.withColumn("rdp", rdp), "rdp").join(
-        counted.agg((F.sum(over) / F.sum("unicast_us")).alias("of_sums"))
-    )
-
-
-def packet_delays(deliveries: DataFrame, messages: DataFrame, link_loads: DataFrame) -> DataFrame:
-    """The same deliveries with `packets_us`, the time that their packets were under way.
-
-    It is from the send time that the first packet of the event carries until one first came to
-    the subscriber's host. `entered_us` is the part of it until the subscriber's last mile, which
-    packets were seen to enter; `held_us` is the part before the publisher's.
-    """
-    carried = messages.where("event_id IS NOT NULL")
-    left = carried.groupBy("event_id", F.col("sender").alias("publisher")).agg(
-        F.min("sent_us").alias("sent_us"), F.min("first_us").alias("left_us")
-    )
-    came = carried.groupBy("event_id", F.col("receiver").alias("host")).agg(
-        F.min("arrived_us").alias("came_us")
-    )
-    last_miles = link_loads.groupBy(F.col("to_node").alias("host")).agg(
-        F.max("delay_us").alias("last_mile_us")
-    )
-    return (
-        _to_others(deliveries)
-        .join(left, ["event_id", "publisher"], "left")
-        .join(came, ["event_id", "host"], "left")
-        .join(F.broadcast(last_miles), "host", "left")
-        .withColumn("packets_us", F.col("came_us") - F.col("sent_us"))
-        .withColumn("held_us", F.col("left_us") - F.col("sent_us"))
-        .withColumn("entered_us", F.col("packets_us") - F.col("last_mile_us"))
-    )
-
-
-def delivery_hops(deliveries: DataFrame) -> DataFrame:
-    """Overlay links between publisher and subscriber, over the same deliveries as RDP."""
-    counted = _to_others(deliveries).where("hops IS NOT NULL")
-    return counted.agg(
-        (F.sum("hops") / F.count("*")).alias("mean"),
-        F.max("hops").alias("max"),
-        F.count("*").alias("count"),
-    )
-
-
-def false_positives(receptions: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """Events that peers received without a matching subscription, per event delivered.
-
-    The publisher's own deliveries, for which nothing is sent, do not count. `share` is null
-    where nothing was delivered.
-    """
-    wrong = receptions.agg(F.count_if(~F.col("is_match")).alias("false_positives"))
-    right = _to_others(deliveries).agg(F.count("*").alias("delivered"))
-    return wrong.join(right).withColumn("share", F.expr("try_divide(false_positives, delivered)"))
-
-
-def routing_load(receptions: DataFrame, deliveries: DataFrame, unicast: DataFrame) -> DataFrame:
-    """The routing load of overlay links: paths from publishers to subscribers over each.
-
-    A row for each direction of each overlay link that carried events: `load` is the paper's
-    Upsilon(i, j), `events` how many events came over it, wanted or not, and `delay_us` its d.
-    """
-    wanted = _to_others(deliveries).select("event_id", "host")
-    paths = receptions.join(wanted, ["event_id", "host"]).where("path IS NOT NULL")
-    hops = F.expr("transform(sequence(1, size(path) - 1), i -> struct(path[i - 1], path[i]))")
-    steps = paths.select(F.explode(hops).alias("hop")).select("hop.*").toDF("from_host", "to_host")
-    loads = steps.groupBy("from_host", "to_host").agg(F.count("*").alias("load"))
-    came = receptions.groupBy("from_host", F.col("host").alias("to_host")).agg(
-        F.count("*").alias("events")
-    )
-    delays = unicast.select(
-        F.col("source").alias("from_host"), F.col("target").alias("to_host"), "delay_us"
-    )
-    key = ["from_host", "to_host"]
-    joined = came.join(loads, key, "full").fillna(0, ["events", "load"])
-    return joined.join(delays, key, "left").orderBy(*key)
-
-
-def routing_cost(deliveries: DataFrame) -> DataFrame:
-    """The cost of routing, Σ Upsilon(i, j)·d(i, j) over overlay links, beside that of OPT.
+class RoutingCost(NamedTuple):
+    """Σ Upsilon(i, j)·d(i, j) over overlay links, in seconds, beside that of OPT.
 
     Summed the other way round: over events and the subscribers that they were delivered to, the
-    delay of the overlay path that the event took. OPT takes shortest paths over the overlay,
-    for each event on its own. `opt_us` and `efficiency` are over the deliveries of which both are
-    known; lower is better, and 1 is optimal.
+    delay of the overlay path that the event took. OPT takes shortest paths over the overlay, for
+    each event on its own. `opt_s` and `efficiency` are over the deliveries of which both are known;
+    lower is better, and 1 is optimal.
     """
-    routed = _to_others(deliveries)
-    both = F.expr("path_us IS NOT NULL AND opt_us IS NOT NULL")
-    return routed.agg(
-        F.sum("path_us").alias("cost_us"),
-        F.count("path_us").alias("paths"),
-        F.sum(F.when(both, F.col("path_us"))).alias("comparable_us"),
-        F.sum(F.when(both, F.col("opt_us"))).alias("opt_us"),
-    ).withColumn("efficiency", F.expr("try_divide(comparable_us, opt_us)"))
+
+    cost_s: float | None
+    per_delivery_s: float | None
+    opt_s: float | None
+    efficiency: float | None
 
 
-def control_efficiency(messages: DataFrame, receptions: DataFrame) -> DataFrame:
-    """Every message sent, divided by the matching events that peers received.
+def routing_cost(deliveries: pd.DataFrame) -> RoutingCost:
+    """The cost of the first deliveries to others than the publisher."""
+    taken_us = deliveries["path_us"].dropna()
+    both = deliveries.dropna(subset=["path_us", "opt_us"])
+    opt_us = int(both["opt_us"].sum())
+    return RoutingCost(
+        int(taken_us.sum()) / 1e6 if len(taken_us) else None,
+        ratio(int(taken_us.sum()) / 1e6, len(taken_us)),
+        opt_us / 1e6 if len(both) else None,
+        ratio(int(both["path_us"].sum()), opt_us),
+    )
 
-    Messages are counted as often as they were sent, acknowledgements included. 1 is ideal: every
-    event goes straight to those who want it, and nothing else is sent.
+
+def tree_selections(evidence: Evidence) -> pd.Series | None:
+    """For each published event the selection of cores whose tree it was published on.
+
+    All versions that are built for one list of cores are numbered up to that of the list. It is 0
+    where no cores were selected; None if no event says which tree it was published on.
     """
-    sent = messages.agg(F.sum("copies").alias("sent"))
-    matching = receptions.agg(F.count_if(F.col("is_match")).alias("matching"))
-    return sent.join(matching).withColumn("ratio", F.expr("try_divide(sent, matching)"))
+    versions = evidence.tables.published["version"]
+    if versions.isna().all():
+        return None
+    rows = evidence.run.records.frame("cores_selected", {"version": "int64"})
+    selected = np.unique(rows["version"].to_numpy())
+    if not selected.size:
+        return pd.Series(0, index=versions.index)
+    places = np.searchsorted(selected, versions.fillna(0).to_numpy(dtype=np.int64))
+    return pd.Series(selected[np.minimum(places, selected.size - 1)], index=versions.index)
 
 
-def delivery(matches: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """What subscribers were owed and got.
-
-    `expected` are pairs of an event and a host that lived through the whole run, where a matching
-    subscription was made before the event and lasted for a while after; `delivered` those of them
-    that were delivered. `duplicates` are deliveries more than one of an event to a host, and
-    `unasked` deliveries without any matching subscription.
-    """
-    owed = matches.where("is_owed")
-    return owed.agg(
-        F.count_if(F.col("is_steady")).alias("expected"),
-        F.count_if(F.expr("is_steady AND is_delivered")).alias("delivered"),
-        F.count_if(F.expr("NOT is_steady")).alias("unsteady_expected"),
-        F.count_if(F.expr("NOT is_steady AND is_delivered")).alias("unsteady_delivered"),
-    ).join(
-        deliveries.agg(
-            F.count_if(F.col("copy") > 1).alias("duplicates"),
-            F.count_if(~F.col("is_matching")).alias("unasked"),
+def select_events(tables: EventTables, events: pd.Series) -> EventTables:
+    """The rows about some events."""
+    return EventTables(
+        *(
+            table[table["event_id"].isin(events)]
+            for table in (tables.published, tables.matches, tables.receptions, tables.deliveries)
         )
     )
 
 
-def event_counts(events: DataFrame, receptions: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """How many events were published, received over the network, and delivered.
-
-    `in_vain` are those received without a matching subscription.
-    """
-    in_vain = F.count_if(~F.col("is_match")).alias("in_vain")
-    return (
-        events.agg(F.count("*").alias("published"))
-        .join(receptions.agg(F.count("*").alias("received"), in_vain))
-        .join(
-            deliveries.agg(
-                F.count_if(F.expr("copy = 1 AND NOT is_own")).alias("delivered"),
-                F.count_if(F.expr("copy = 1 AND is_own")).alias("own"),
-            )
-        )
-    )
+def routing_summary(evidence: Evidence, tables: EventTables) -> dict[str, Any]:
+    """The metrics of events and routing of some events."""
+    cost = routing_cost(to_others(tables.deliveries))
+    return {
+        "events": event_counts(tables, evidence.host_paths),
+        "false_positives": false_positives(tables),
+        "rdp_of_paths": relative_delay(to_others(tables.deliveries), "path_us"),
+        "routing_cost": cost.cost_s,
+        "routing_cost_per_delivery": cost.per_delivery_s,
+        "routing_cost_opt": cost.opt_s,
+        "routing_efficiency": cost.efficiency,
+    }
 
 
-def message_counts(messages: DataFrame) -> DataFrame:
-    """Messages by kind: how many, how often sent, how many arrived."""
-    name = F.coalesce(F.col("kind_name"), F.concat(F.lit("kind "), F.col("kind")))
-    return (
-        messages.groupBy(name.alias("kind"))
-        .agg(
-            F.count("*").alias("sent"),
-            F.sum("copies").alias("copies"),
-            F.count("arrived_us").alias("arrived"),
-            F.sum("packets").alias("packets"),
-        )
-        .orderBy("kind")
-    )
+def last_tree(evidence: Evidence) -> dict[str, Any] | None:
+    """The metrics of the events that were published on the tree of the last selection."""
+    selections = tree_selections(evidence)
+    if selections is None:
+        return None
+    events = evidence.tables.published["event_id"][selections == selections.max()]
+    return routing_summary(evidence, select_events(evidence.tables, events))
 
 
-def packet_counts(link_loads: DataFrame) -> DataFrame:
-    """Packets on all links, one for each link that each crossed."""
-    return link_loads.agg(
-        F.sum("packets").alias("total"),
-        F.sum("message_packets").alias("ours"),
-        F.sum("probe_packets").alias("probes"),
-        F.sum("icmp_packets").alias("icmp"),
-        F.sum("bytes").alias("bytes"),
-        F.sum("dropped").alias("dropped"),
-    )
-
-
-def _to_others(deliveries: DataFrame) -> DataFrame:
-    """The first delivery of each event to each host other than the publisher."""
-    return deliveries.where("copy = 1 AND publisher IS NOT NULL AND NOT is_own")
-
-
-def _spread(frame: DataFrame, column: str) -> DataFrame:
-    """Mean, percentiles and maximum of a column."""
-    return frame.agg(
-        _mean(F.col(column)).alias("mean"),
-        F.percentile(column, 0.5).alias("p50"),
-        F.percentile(column, 0.9).alias("p90"),
-        F.max(column).alias("max"),
-        F.count(column).alias("count"),
-    )
-
-
-def _mean(values: Column) -> Column:
-    # A sum of floating-point numbers would depend on their order.
-    return F.sum(values.cast(_EXACT)).cast("double") / F.count(values)
+_UNKNOWN_PATH = "the path of no delivery is known"
+METRICS = (
+    Metric(
+        "routing_cost",
+        "s",
+        "Routing cost",
+        "Delay of the overlay path of every delivery, added up, in seconds: the load of every tree "
+        "link times its delay.",
+        Group.EVENTS,
+        (Input.DELIVERIES,),
+        lambda evidence: routing_cost(evidence.to_others).cost_s,
+        why_null=_UNKNOWN_PATH,
+        summary=(Part("", "routing cost, seconds"),),
+    ),
+    Metric(
+        "routing_cost_per_delivery",
+        "s",
+        "Routing cost per delivery",
+        "Routing cost divided by the deliveries to other hosts than the publisher, in seconds.",
+        Group.EVENTS,
+        (Input.DELIVERIES,),
+        lambda evidence: routing_cost(evidence.to_others).per_delivery_s,
+        why_null=_UNKNOWN_PATH,
+    ),
+    Metric(
+        "routing_cost_opt",
+        "s",
+        "Routing cost of OPT",
+        "The same if every event took the shortest paths over the overlay, of the deliveries for "
+        "which both are known.",
+        Group.EVENTS,
+        (Input.DELIVERIES,),
+        lambda evidence: routing_cost(evidence.to_others).opt_s,
+        why_null=_UNKNOWN_PATH,
+    ),
+    Metric(
+        "routing_efficiency",
+        "times OPT",
+        "Routing efficiency",
+        "Routing cost divided by that of OPT. 1 is the best that any tree on this overlay can do.",
+        Group.EVENTS,
+        (Input.DELIVERIES,),
+        lambda evidence: routing_cost(evidence.to_others).efficiency,
+        why_null=_UNKNOWN_PATH,
+        headline=Headline("Routing cost / OPT", details=(("routing_cost", "cost in s"),)),
+        summary=(Part("", "routing cost, of the optimum"),),
+    ),
+    Metric(
+        "last_tree",
+        "",
+        "Last tree",
+        "Events and routing as above, of the events that were published on the tree of the last "
+        "selection.",
+        Group.EVENTS,
+        (Input.EVENTS,),
+        last_tree,
+        why_null="no event says which tree it was published on",
+        note=lambda _: "of the events published on the tree of the last selection",
+    ),
+)

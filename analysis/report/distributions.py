@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.metrics.overlay_paths import find_paths
+from analysis.overlay_paths import find_paths
 from analysis.report.reported_run import ReportedRun
 
 Values = NDArray[np.float64]

@@ -1,22 +1,23 @@
-"""The words of `explanations.toml`: what figures mean, and where they stand in a report."""
+"""The words of metrics and checks, and where they stand in a report: all from their tables."""
 
-import tomllib
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
+
+from analysis.metrics.checks import CHECKS
+from analysis.metrics.metric import Group
+from analysis.metrics.table import METRICS, find_metric
 
 
 class Explanation(NamedTuple):
-    """A figure in words."""
+    """A metric in words."""
 
     label: str
     explain: str
 
 
-class Group(NamedTuple):
-    """Figures that belong together, on one side of the page.
+class ReportGroup(NamedTuple):
+    """Metrics that belong together, on one side of the page.
 
-    Where `of` names a figure, the metrics are its parts.
+    Where `of` names a metric, the metrics are its parts.
     """
 
     title: str
@@ -25,25 +26,24 @@ class Group(NamedTuple):
     of: str = ""
 
 
-@cache
-def read_groups() -> tuple[Group, ...]:
+def read_groups() -> list[ReportGroup]:
     """All groups, in the order of the page."""
-    text = files("analysis.report").joinpath("page", "explanations.toml").read_text("utf-8")
-    return tuple(
-        Group(
-            group["title"],
-            group["side"],
-            {name: Explanation(**words) for name, words in group["metrics"].items()},
-            group.get("of", ""),
+    groups = [
+        ReportGroup(
+            group.title,
+            group.side,
+            {m.name: Explanation(m.label, m.explanation) for m in METRICS if m.group is group},
         )
-        for group in tomllib.loads(text)["group"]
-    )
+        for group in Group
+    ]
+    checks = {check.name: Explanation(check.label, check.explanation) for check in CHECKS}
+    return [*groups, ReportGroup("Checks of packets against records", "left", checks, "checks")]
 
 
 def explain(name: str) -> Explanation:
-    """The words for a figure; one that nobody has explained goes by its name."""
-    for group in read_groups():
-        if not group.of and name in group.metrics:
-            return group.metrics[name]
+    """The words for a metric; one that nobody has explained goes by its name."""
+    metric = find_metric(name)
+    if metric is not None:
+        return Explanation(metric.label, metric.explanation)
     words = name.replace("_", " ")
     return Explanation(words[:1].upper() + words[1:], "")

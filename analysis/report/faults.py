@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.metrics.recovery import is_failure
 from analysis.report.reported_run import ReportedRun
+from analysis.run_directory import is_failure
 
 Row = dict[str, Any]
 

@@ -1,8 +1,10 @@
 """The words and numbers of a report: what was run, the verdict, every figure with its meaning."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from analysis.metrics.metric import look_up
+from analysis.metrics.table import METRICS
 from analysis.report.explanations import Explanation, explain, read_groups
 from analysis.report.reported_run import ReportedRun
 
@@ -10,35 +12,6 @@ Row = dict[str, Any]
 
 _MOST_HEADLINES = 6
 _NOTES = "notes"
-
-
-class _Headline(NamedTuple):
-    """A figure for the top of the page; `details` are other parts that go with it."""
-
-    name: str
-    label: str
-    details: tuple[tuple[str, str], ...] = ()
-    of: str = ""
-
-
-_HEADLINES = (
-    _Headline("delivery.delivered", "Delivered", (("delivery.duplicates", "twice"),),
-              of="delivery.expected"),
-    _Headline("recovery.longest_s", "Longest recovery, s",
-              (("recovery.late", "late"), ("recovery.missing", "missing"))),
-    _Headline("link_stress.mean", "Link stress, mean", (("link_stress.max", "max"),)),
-    _Headline("rdp.mean", "RDP, mean",
-              (("rdp.p50", "p50"), ("rdp.p90", "p90"), ("rdp.max", "max"))),
-    _Headline("false_positives", "False positives"),
-    _Headline("routing_efficiency", "Routing cost / OPT", (("routing_cost", "cost in s"),)),
-    _Headline("control_efficiency", "Messages per delivery", (("messages.sent", "sent"),)),
-    _Headline("stress_ratio", "Stress ratio, all to all", (("stress_ratio_pairs", "of pairs"),)),
-    _Headline("discovered_links", "Links discovered",
-              (("discovered_links_of_all", "of all links"),)),
-    _Headline("inferences", "Routes inferred", (("inferences_count", "routes"),)),
-    _Headline("overlay_links", "Overlay links", (("degree.mean", "mean degree"),)),
-    _Headline("peers", "Peers"),
-)  # fmt: skip
 
 
 def title(run: ReportedRun) -> str:
@@ -96,33 +69,26 @@ def _figures(run: ReportedRun) -> Mapping[str, Any]:
 
 
 def headlines(metrics: Mapping[str, Any]) -> list[Row]:
-    """The figures for the top of the page: the first few that the run has."""
+    """The metrics for the top of the page: the first few that the run has."""
     found = []
-    for name, label, details, of in _HEADLINES:
-        value = part_of(metrics, name)
-        if value is None:
+    for metric in METRICS:
+        name, shown = metric.headline_name, metric.headline
+        value = look_up(metrics, name)
+        if shown is None or value is None:
             continue
-        whole = part_of(metrics, of) if of else None
-        parts = ((words, part_of(metrics, part)) for part, words in details)
+        whole = look_up(metrics, shown.of) if shown.of else None
+        parts = ((words, look_up(metrics, part)) for part, words in shown.details)
         found.append(
             {
                 "name": name,
-                "label": label,
-                "explain": explain(name.partition(".")[0]).explain,
+                "label": shown.label,
+                "explain": metric.explanation,
                 "value": value,
                 "suffix": f" of {whole:,}" if whole is not None else "",
                 "detail": " · ".join(f"{w} {read(part)}" for w, part in parts if part is not None),
             }
         )
     return found[:_MOST_HEADLINES]
-
-
-def part_of(metrics: Mapping[str, Any], name: str) -> Any:
-    """A figure by its name with dots, or none."""
-    value: Any = metrics
-    for part in name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
 
 
 def read(value: Any) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from analysis.metrics.recovery import is_failure
 from analysis.report.faults import played_faults, read_moments
 from analysis.report.reported_run import ReportedRun
+from analysis.run_directory import is_failure
 
 Counts = dict[int, int]
 

@@ -17,21 +17,27 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from analysis.captures.parquet import write_packets
 from analysis.errors import AnalysisError
-from analysis.metrics.routing import link_stress, routing_load
-from analysis.overlay import Overlay, read_overlay
-from analysis.run_directory import RunFiles
-from analysis.tables import events as event_tables
+from analysis.overlay import Overlay
+from analysis.run_directory import RecordedRun
 from analysis.tables import packets as packet_tables
+from analysis.tables.events import (
+    EventTables,
+    build_event_tables,
+    events_table,
+    host_names,
+    routing_load,
+)
+from analysis.tables.host_paths import HostPaths
 from analysis.tables.overlay import overlay_edges_table, routes_table, unicast_table
-from analysis.tables.schemas import SCHEMAS, conform, empty_table, schema_of
+from analysis.tables.schemas import SCHEMAS, arrow_table, conform, empty_table, schema_of
+from analysis.tables.trees import tree_edges
 
-_VERSION = 2
-_RECORD = "time_us long, host string, what string, values string"
+_VERSION = 3
 _ROWS_A_FILE = 2_000_000
+_OF_RECORDS = ("matches", "receptions", "deliveries", "tree_edges", "routing_load")
 Say = Callable[[str], None]
 
 
@@ -48,7 +54,7 @@ class Tables:
 
 
 def build_tables(
-    spark: SparkSession, run: RunFiles, again: bool = False, say: Say = lambda _: None
+    spark: SparkSession, run: RecordedRun, again: bool = False, say: Say = lambda _: None
 ) -> Tables:
     """The tables of a run, from its `analysis/tables` if they are there and of these files."""
     folder = run.path / "analysis" / "tables"
@@ -105,7 +111,7 @@ def read_sources(folder: Path) -> set[str]:
 class _Building:
     """One build: frames that are on disk already, from which the next ones are made."""
 
-    def __init__(self, spark: SparkSession, run: RunFiles, draft: Path, say: Say) -> None:
+    def __init__(self, spark: SparkSession, run: RecordedRun, draft: Path, say: Say) -> None:
         self._spark, self._run, self._draft, self._say = spark, run, draft, say
         self._frames: dict[str, DataFrame] = {}
         self._notes: dict[str, str] = {}
@@ -116,34 +122,55 @@ class _Building:
         """Write all tables; returns notes about them."""
         for number, note in enumerate(self._run.notes()):
             self._notes[f"run{number or ''}"] = note
-        self._write_truth()
-        records = self._records().cache()
+        overlay = self._overlay()
+        paths = HostPaths(self._run.unicast, overlay)
+        self._write_truth(overlay, paths)
         self._say("packets of all links")
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(1) as pool:
             from_packets = pool.submit(self._write_packet_tables)
-            from_records = pool.submit(self._write_record_tables, records)
+            events = None if overlay is None else self._write_event_tables(paths)
             from_packets.result()
-            from_records.result()
-        parts = ("published", "matches", "receptions", "deliveries", "stress")
-        self._write("events", event_tables.events_table(*(self._frames[name] for name in parts)))
-        for frame in (records, self._frames["published"]):
-            frame.unpersist()
+        self._write_events(events)
         return self._notes
 
-    def _write_truth(self) -> None:
-        underlay = self._run.underlay
-        overlay = self._overlay()
+    def _write_truth(self, overlay: Overlay | None, paths: HostPaths) -> None:
         self._say("truth and overlay")
-        self._write_arrow("unicast", unicast_table(underlay, overlay))
-        self._write_arrow("overlay_edges", overlay_edges_table(underlay, overlay))
-        self._write_arrow("routes", routes_table(underlay, overlay))
+        unicast = self._run.unicast
+        self._write_arrow("unicast", unicast_table(unicast, paths))
+        self._write_arrow("overlay_edges", overlay_edges_table(unicast, overlay))
+        self._write_arrow("routes", routes_table(unicast, overlay))
 
     def _overlay(self) -> Overlay | None:
         try:
-            return read_overlay(self._run.path, self._run.underlay)
+            return self._run.overlay
         except AnalysisError as error:
             self._notes["records"] = str(error)
+            for name in (*_OF_RECORDS, "events"):
+                self._write_arrow(name, empty_table(name))
             return None
+
+    def _write_event_tables(self, paths: HostPaths) -> EventTables:
+        self._say("events and deliveries")
+        run = self._run
+        tables = build_event_tables(run, paths)
+        if run.workload.note:
+            self._notes["workload"] = run.workload.note
+        ends, names = run.lives.ends_frame(), host_names(run.underlay)
+        frames = {
+            "matches": tables.matches,
+            "receptions": tables.receptions,
+            "deliveries": tables.deliveries,
+            "tree_edges": tree_edges(run.records, names, ends, paths),
+            "routing_load": routing_load(tables, paths),
+        }
+        for name, frame in frames.items():
+            self._write_arrow(name, arrow_table(frame, name))
+        return tables
+
+    def _write_events(self, tables: EventTables | None) -> None:
+        if tables is not None:
+            stress = packet_tables.stress_of_events(self._frames["stress"]).toPandas()
+            self._write_arrow("events", arrow_table(events_table(tables, stress), "events"))
 
     def _write_packet_tables(self) -> None:
         packets = self._packets()
@@ -153,7 +180,7 @@ class _Building:
                 pool.submit(self._write, "messages", found),
                 pool.submit(self._write, "traffic", packet_tables.traffic(packets)),
             ]
-            stress = self._write("stress", link_stress(packets))
+            stress = self._write("stress", packet_tables.link_stress(packets))
             self._write("link_loads", packet_tables.link_loads(packets, stress, self._channels))
             for other in others:
                 other.result()
@@ -166,7 +193,8 @@ class _Building:
         if crossings is None:
             self._write_arrow("packets", empty_table("packets"))
             return self._frames["packets"]
-        named = packet_tables.name_packets(crossings, self._nodes, self._run_id(), run.kinds)
+        kinds = {kind.number: kind.name for kind in run.messages}
+        named = packet_tables.name_packets(crossings, self._nodes, self._run_id(), kinds)
         packets = self._write("packets", named, is_small=False)
         shutil.rmtree(self._draft / "captured", ignore_errors=True)
         return packets
@@ -208,46 +236,6 @@ class _Building:
         run_id = self._run.figures.get("run_id")
         return None if run_id is None else int(str(run_id), 16)
 
-    def _records(self) -> DataFrame:
-        """What agents recorded, from Parquet or from the logs that a dead run left."""
-        agents = self._run.path / "agents"
-        records, logs = agents / "records.parquet", sorted(agents.glob("*.jsonl"))
-        if _is_whole(str(records)):
-            return self._spark.read.schema(_RECORD).parquet(str(records))
-        if not logs:
-            return self._spark.createDataFrame([], _RECORD)
-        lines = self._spark.read.text([str(log) for log in logs])
-        rows = lines.select(F.from_json("value", _RECORD).alias("row")).select("row.*")
-        return rows.where("time_us IS NOT NULL AND host IS NOT NULL AND what IS NOT NULL")
-
-    def _write_record_tables(self, records: DataFrame) -> None:
-        self._say("events and deliveries")
-        unicast = self._frames["unicast"]
-        published = event_tables.published(records).cache()
-        self._frames["published"] = published
-        # A few rows that many plans need: computed once, not in each of them.
-        found = event_tables.agent_ends(self._spark, records, self._run.ends)
-        ends = self._spark.createDataFrame(found.toArrow())
-        end_us = self._run.duration_us or _last_us(records)
-        interests = event_tables.interests(records, ends, end_us)
-        delivered = event_tables.delivered(records)
-        with ThreadPoolExecutor(2) as pool:
-            matches = pool.submit(
-                self._write,
-                "matches",
-                event_tables.matches(published, interests, ends, delivered, unicast),
-            )
-            came = event_tables.receptions(records, published, self._nodes, unicast)
-            receptions = self._write("receptions", came)
-            edges = event_tables.tree_edges(records, self._nodes, unicast, ends)
-            tree = pool.submit(self._write, "tree_edges", edges)
-            got = event_tables.deliveries(
-                delivered, published, receptions, matches.result(), unicast
-            )
-            deliveries = self._write("deliveries", got)
-            self._write("routing_load", routing_load(receptions, deliveries, unicast))
-            tree.result()
-
     def _write(self, name: str, frame: DataFrame, is_small: bool = True) -> DataFrame:
         """Write a table, and read it from there from now on."""
         path = str(self._draft / name)
@@ -275,8 +263,3 @@ def _is_whole(file: str) -> bool:
     except (OSError, pa.ArrowInvalid):
         return False
     return True
-
-
-def _last_us(records: DataFrame) -> int:
-    last = records.select(F.max("time_us")).first()
-    return int(last[0]) if last is not None and last[0] is not None else 0

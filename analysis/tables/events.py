@@ -1,323 +1,232 @@
 """The tables that agents' records give: what was published, who wanted it, and who got it.
 
-Everything is worked out anew from what was recorded at the time (`subscribed`, `event_published`,
-`event_received`, `delivered`), not from what the workload planned.
+What the workload planned is joined with the times that agents recorded (`subscribed`,
+`event_published`, `event_received`, `delivered`). The frames are pandas' and have the columns of
+`docs/tables.md`; single runs and the tasks of sweeps compute them the same way.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import pairwise
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
+import pandas as pd
 
-from analysis.tables.content import box_bits, is_match, point_bits
+from analysis.agent_records import AgentRecords
+from analysis.run_directory import RecordedRun
+from analysis.tables.host_paths import HostPaths
+from analysis.tables.interests import interest_spans, is_wanted, wanted_events
+from topologies.underlay import Underlay
 
 SETTLE_US = 2_000_000  # how long a subscription has to last after an event to be owed it
-_FOREVER = (1 << 63) - 1
+_RECEIVED = {
+    "event_id": "int64",
+    "from": "int64",
+    "is_match": "boolean",
+    "hop_count": "Int64",
+    "published_us": "Int64",
+}
 
 
-def of_kind(records: DataFrame, what: str, values: str) -> DataFrame:
-    """The records of one kind, with what they hold as columns (given as a schema)."""
-    held = F.from_json("values", values).alias("held")
-    few = records.where(F.col("what") == what)
-    return few.select("time_us", "host", held).select("time_us", "host", "held.*")
+@dataclass(frozen=True)
+class EventTables:
+    """The tables about events, by their names; `published` is `events` without what came of them.
 
-
-def published(records: DataFrame) -> DataFrame:
-    """Every event once: its publisher, time, tree and content."""
-    rows = of_kind(records, "event_published", "event_id long, version long, point long")
-    first = F.min(F.struct("time_us", "host", "version", "point")).alias("first")
-    return (
-        rows.groupBy("event_id")
-        .agg(first)
-        .select(
-            "event_id",
-            F.col("first.host").alias("publisher"),
-            F.col("first.time_us").alias("published_us"),
-            "first.version",
-            "first.point",
-        )
-    )
-
-
-def agent_ends(
-    spark: SparkSession, records: DataFrame, planned: Sequence[tuple[int, str]]
-) -> DataFrame:
-    """When agents ended while the run went on: `host`, `end_us`.
-
-    Faults end agents; those that leave say so; and one that starts again had ended. One of which
-    no end is known, while others lived to say what they counted, ended after its last record.
+    `receptions` has `is_match_recorded` beside its columns, what the agent said itself.
     """
-    times = pa.array([time_us for time_us, _ in planned], pa.int64())
-    hosts = pa.array([host for _, host in planned], pa.string())
-    faults = spark.createDataFrame(pa.table({"host": hosts, "end_us": times}))
-    said = records.where("what = 'agent_left'").select("host", F.col("time_us").alias("end_us"))
-    lives = Window.partitionBy("host").orderBy("time_us")
-    starts = records.where("what = 'agent_started'")
-    again = starts.withColumn("life", F.row_number().over(lives)).where("life > 1")
-    known = faults.union(said).union(again.select("host", "time_us")).distinct()
-    ended = records.where("what = 'agent_ended'").select("host").distinct()
-    some = F.broadcast(ended.limit(1).select(F.lit(True).alias("is_known")))
-    silent = (
-        records.join(F.broadcast(ended), "host", "left_anti")
-        .join(F.broadcast(known.select("host")), "host", "left_anti")
-        .groupBy("host")
-        .agg(F.max("time_us").alias("end_us"))
-        .crossJoin(some)
-    )
-    return known.union(silent.select("host", "end_us"))
+
+    published: pd.DataFrame
+    matches: pd.DataFrame
+    receptions: pd.DataFrame
+    deliveries: pd.DataFrame
 
 
-def interests(records: DataFrame, ends: DataFrame, end_us: int) -> DataFrame:
-    """What each host was subscribed to: `host`, `bits`, `from_us`, `until_us`."""
-    box = "subscription long"
-    made = of_kind(records, "subscribed", box).withColumn("is_made", F.lit(True))
-    undone = of_kind(records, "unsubscribed", box).withColumn("is_made", F.lit(False))
-    changes = Window.partitionBy("host", "subscription").orderBy("time_us", "is_made")
-    spans = (
-        made.union(undone).withColumn("next_us", F.lead("time_us").over(changes)).where("is_made")
-    )
-    dead = ends.where(F.col("end_us").isNotNull())
-    joined = spans.join(
-        F.broadcast(dead.withColumnRenamed("host", "ended")),
-        (F.col("ended") == spans.host) & (F.col("end_us") > spans.time_us),
-        "left",
-    )
-    until = F.least(F.min("end_us"), F.first("next_us"), F.lit(end_us))
-    return joined.groupBy("host", "subscription", F.col("time_us").alias("from_us")).agg(
-        until.alias("until_us"), F.first(box_bits(F.col("subscription"))).alias("bits")
-    )
+def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
+    """The tables about the events of a run."""
+    records, ends = run.records, run.lives.ends_frame()
+    end_us = run.duration_us or max(records.last_us().values(), default=0)
+    events = published(records)
+    wanted = wanted_events(interest_spans(records, run.workload, ends, end_us), run.workload)
+    delivered = records.frame("delivered", {"event_id": "int64", "hop_count": "Int64"})
+    asked = matches(events, wanted, ends, delivered, paths)
+    came = receptions(records, events, host_names(run.underlay), wanted, paths)
+    return EventTables(events, asked, came, deliveries(delivered, events, came, asked, paths))
+
+
+def host_names(underlay: Underlay) -> dict[int, str]:
+    """The names of nodes by their addresses as numbers."""
+    return {int(IPv4Address(at)): name for at, name in underlay.name_at.items()}
+
+
+def published(records: AgentRecords) -> pd.DataFrame:
+    """Every event once: its publisher, time and, where they were recorded, tree and content."""
+    fields = {"event_id": "int64", "version": "Int64", "point": "Int64"}
+    rows = records.frame("event_published", fields)
+    first = rows.sort_values(["event_id", "time_us", "host"]).drop_duplicates("event_id")
+    named = first.rename(columns={"host": "publisher", "time_us": "published_us"})
+    columns = ["event_id", "publisher", "published_us", "version", "point"]
+    return named[columns].reset_index(drop=True)
 
 
 def matches(
-    events: DataFrame,
-    interests: DataFrame,
-    ends: DataFrame,
-    delivered: DataFrame,
-    unicast: DataFrame,
-) -> DataFrame:
+    events: pd.DataFrame,
+    wanted: pd.DataFrame,
+    ends: pd.DataFrame,
+    delivered: pd.DataFrame,
+    paths: HostPaths,
+) -> pd.DataFrame:
     """The table `matches`: which hosts wanted which events.
 
     An event whose publisher ended soon after is owed to nobody: it may never have left.
     """
-    points = events.withColumn("point_bits", point_bits(F.col("point")))
-    wanted = points.join(
-        F.broadcast(interests),
-        is_match(F.col("bits"), F.col("point_bits"))
-        & F.col("published_us").between(F.col("from_us"), F.col("until_us")),
-    )
-    lasted = F.col("published_us") <= F.col("until_us") - SETTLE_US
-    pairs = wanted.groupBy("event_id", "publisher", "published_us", "host").agg(
-        F.max(lasted).alias("has_lasted")
-    )
-    after = F.col("end_us") - F.col("published_us")
-    orphans = (
-        events.join(F.broadcast(ends.withColumnRenamed("host", "publisher")), "publisher")
-        .where((after >= 0) & (after < SETTLE_US))
-        .select("event_id", F.lit(True).alias("is_orphan"))
-        .distinct()
-    )
-    gone = ends.select("host").distinct().withColumn("is_gone", F.lit(True))
-    got = delivered.select("event_id", "host").distinct().withColumn("is_delivered", F.lit(True))
-    return (
-        pairs.join(F.broadcast(gone), "host", "left")
-        .join(F.broadcast(orphans), "event_id", "left")
-        .join(got, ["event_id", "host"], "left")
-        .join(_ways(unicast), ["publisher", "host"], "left")
-        .withColumn("is_own", F.col("publisher") == F.col("host"))
-        .withColumn("is_owed", F.expr("has_lasted AND is_orphan IS NULL"))
-        .withColumn("is_steady", F.col("is_gone").isNull())
-        .withColumn("is_delivered", F.col("is_delivered").isNotNull())
-        .withColumn("unicast_us", F.expr("CASE WHEN is_own THEN 0 ELSE unicast_us END"))
-        .withColumn("opt_us", F.expr("CASE WHEN is_own THEN 0 ELSE opt_us END"))
+    about = events[["event_id", "publisher", "published_us"]]
+    both = wanted.merge(about, on="event_id")
+    at_us = both["published_us"]
+    both = both[(both["from_us"] <= at_us) & (at_us <= both["until_us"])]
+    has_lasted = both["published_us"] <= both["until_us"] - SETTLE_US
+    keys = ["event_id", "publisher", "published_us", "host"]
+    pairs = both.assign(has_lasted=has_lasted).groupby(keys, as_index=False)["has_lasted"].any()
+    soon = about.merge(ends.rename(columns={"host": "publisher"}), on="publisher")
+    after_us = soon["end_us"] - soon["published_us"]
+    orphans = soon["event_id"][(after_us >= 0) & (after_us < SETTLE_US)]
+    got = pd.MultiIndex.from_frame(delivered[["event_id", "host"]])
+    return pairs.assign(
+        is_own=pairs["publisher"] == pairs["host"],
+        is_owed=pairs["has_lasted"].astype(bool) & ~pairs["event_id"].isin(orphans),
+        is_steady=~pairs["host"].isin(ends["host"]),
+        is_delivered=pd.MultiIndex.from_frame(pairs[["event_id", "host"]]).isin(got),
+        unicast_us=paths.unicast_us(pairs["publisher"], pairs["host"]),
+        opt_us=paths.shortest_us(pairs["publisher"], pairs["host"]),
     )
 
 
 def receptions(
-    records: DataFrame, events: DataFrame, nodes: DataFrame, unicast: DataFrame
-) -> DataFrame:
-    """The table `receptions`: the first time that each event came to each host."""
-    held = "event_id long, `from` long, is_match boolean, hop_count long, published_us long"
-    rows = of_kind(records, "event_received", held)
-    order = ("time_us", "from", "is_match", "hop_count", "published_us")
-    first = rows.groupBy("event_id", "host").agg(F.min(F.struct(*order)).alias("first"))
-    senders = nodes.select(F.col("address").alias("from"), F.col("node").alias("from_host"))
-    routes = unicast.select(
-        F.col("source").alias("from_host"),
-        F.col("target").alias("host"),
-        F.col("delay_us").alias("link_us"),
-    )
-    came = (
-        first.select("event_id", "host", "first.*")
-        .withColumnRenamed("hop_count", "hops")
-        .join(F.broadcast(senders), "from", "left")
-        .join(F.broadcast(events.select("event_id", "publisher")), "event_id", "left")
-        .join(routes, ["from_host", "host"], "left")
-        .withColumn("delay_us", F.col("time_us") - F.col("published_us"))
-    )
-    return came.join(event_paths(came), ["event_id", "host"], "left")
+    records: AgentRecords,
+    events: pd.DataFrame,
+    name_at: Mapping[int, str],
+    wanted: pd.DataFrame,
+    paths: HostPaths,
+) -> pd.DataFrame:
+    """The table `receptions`: the first time that each event came to each host.
 
-
-def event_paths(came: DataFrame) -> DataFrame:
-    """The way that each event took to each host: `event_id`, `host`, `path_us`, `path`.
-
-    A host's way is that of the peer it got the event from and one link more. Ways are found for
-    one number of hops after another, within one row for each event.
+    A reception matches if its host had a matching interest from the publication until then.
     """
-    steps = came.where("publisher IS NOT NULL AND host != publisher")
-    step = F.collect_list(F.struct("host", "from_host", "link_us")).alias("steps")
-    levels = steps.groupBy("event_id", "publisher", "hops").agg(step)
-    level = F.array_sort(F.collect_list(F.struct("hops", "steps"))).alias("levels")
-    folded = levels.groupBy("event_id", "publisher").agg(level)
-    begin = (
-        "map_from_arrays(array(publisher), array(named_struct("
-        "'path_us', CAST(0 AS BIGINT), 'path', array(publisher))))"
-    )
-    one_more = (
-        "map_from_entries(transform(filter(level.steps, s -> ways[s.from_host] IS NOT NULL), "
-        "s -> struct(s.host, named_struct("
-        "'path_us', ways[s.from_host].path_us + s.link_us, "
-        "'path', concat(ways[s.from_host].path, array(s.host))))))"
-    )
-    ways = f"aggregate(levels, {begin}, (ways, level) -> map_concat(ways, {one_more}))"
-    return (
-        folded.select("event_id", F.explode(F.expr(ways)).alias("host", "way"))
-        .select("event_id", "host", "way.path_us", "way.path")
-        .where("size(path) > 1")
-    )
+    rows = records.frame("event_received", _RECEIVED)
+    order = ["event_id", "host", "time_us", "from"]
+    first = rows.sort_values(order, kind="stable").drop_duplicates(["event_id", "host"])
+    about = events[["event_id", "publisher", "published_us"]]
+    came = first.merge(about, on="event_id", how="left", suffixes=("", "_said"))
+    came["from_host"] = came["from"].map(name_at)
+    came["published_us"] = came["published_us"].fillna(came["published_us_said"].astype("Int64"))
+    came["is_match_recorded"] = came["is_match"]
+    came["is_match"] = is_wanted(wanted, came)
+    came["link_us"] = paths.unicast_us(came["from_host"], came["host"])
+    came["delay_us"] = came["time_us"] - came["published_us"]
+    return follow_paths(came.rename(columns={"hop_count": "hops"}))
 
 
-def delivered(records: DataFrame) -> DataFrame:
-    """Every delivery that an agent recorded: `time_us`, `host`, `event_id`."""
-    return of_kind(records, "delivered", "event_id long")
+def follow_paths(came: pd.DataFrame) -> pd.DataFrame:
+    """Receptions with the way of each: `path`, the hosts on it, and `path_us`, its delay.
+
+    A host's way is that of the peer it got the event from and one link more.
+    """
+    columns = ("event_id", "host", "publisher", "from_host", "link_us")
+    is_known = came["publisher"].notna() & (came["host"] != came["publisher"])
+    steps = came[is_known & came["hops"].notna() & came["link_us"].notna()]
+    steps = steps.sort_values("hops", kind="stable")
+    ways: dict[tuple[int, str], tuple[int, list[str]]] = {}
+    for event, host, publisher, sender, link_us in zip(
+        *(steps[name].tolist() for name in columns), strict=True
+    ):
+        before = (0, [publisher]) if sender == publisher else ways.get((event, sender))
+        if before is not None:
+            ways[event, host] = before[0] + link_us, [*before[1], host]
+    keys = list(zip(came["event_id"].tolist(), came["host"].tolist(), strict=True))
+    found = [ways.get(key, (None, None)) for key in keys]
+    return came.assign(
+        path_us=pd.array([way[0] for way in found], dtype="Int64"),
+        path=pd.Series([way[1] for way in found], index=came.index, dtype=object),
+    )
 
 
 def deliveries(
-    delivered: DataFrame,
-    events: DataFrame,
-    receptions: DataFrame,
-    matches: DataFrame,
-    unicast: DataFrame,
-) -> DataFrame:
+    delivered: pd.DataFrame,
+    events: pd.DataFrame,
+    receptions: pd.DataFrame,
+    matches: pd.DataFrame,
+    paths: HostPaths,
+) -> pd.DataFrame:
     """The table `deliveries`: what was handed to the user of each host, and how long it took."""
-    copies = Window.partitionBy("event_id", "host").orderBy("time_us")
-    about = events.select("event_id", "publisher", "published_us")
-    ways = receptions.select("event_id", "host", "hops", "path_us")
-    asked = matches.select("event_id", "host").withColumn("is_matching", F.lit(True))
-    own = "CASE WHEN is_own THEN 0 ELSE {0} END"
-    return (
-        delivered.withColumn("copy", F.row_number().over(copies))
-        .join(F.broadcast(about), "event_id", "left")
-        .join(ways, ["event_id", "host"], "left")
-        .join(asked, ["event_id", "host"], "left")
-        .join(_ways(unicast), ["publisher", "host"], "left")
-        .withColumn("is_own", F.col("host") == F.col("publisher"))
-        .withColumn("is_matching", F.col("is_matching").isNotNull())
-        .withColumn("delay_us", F.col("time_us") - F.col("published_us"))
-        .withColumn("rdp", F.expr("CASE WHEN unicast_us > 0 THEN delay_us / unicast_us END"))
-        .withColumn("unicast_us", F.expr(own.format("unicast_us")))
-        .withColumn("opt_us", F.expr(own.format("opt_us")))
-        .withColumn("hops", F.expr(own.format("hops")))
-        .withColumn("path_us", F.expr(own.format("path_us")))
+    key = ["event_id", "host"]
+    got = delivered.sort_values([*key, "time_us"], kind="stable").reset_index(drop=True)
+    got["copy"] = got.groupby(key).cumcount() + 1
+    got = got.merge(events[["event_id", "publisher", "published_us"]], on="event_id", how="left")
+    got = got.merge(receptions[[*key, "hops", "path_us"]], on=key, how="left")
+    asked = pd.MultiIndex.from_frame(matches[key])
+    is_own = got["host"] == got["publisher"]
+    unicast_us = paths.unicast_us(got["publisher"], got["host"])
+    got["published_us"] = got["published_us"].astype("Int64")
+    delay_us = got["time_us"] - got["published_us"]
+    rdp = delay_us.astype("Float64") / unicast_us.where(unicast_us > 0).astype("Float64")
+    return got.assign(
+        is_own=is_own,
+        is_matching=pd.MultiIndex.from_frame(got[key]).isin(asked),
+        delay_us=delay_us,
+        unicast_us=unicast_us,
+        opt_us=paths.shortest_us(got["publisher"], got["host"]),
+        rdp=rdp,
+        hops=got["hop_count"].fillna(got["hops"]).mask(is_own, 0),
+        path_us=got["path_us"].mask(is_own, 0),
     )
 
 
-def events_table(
-    events: DataFrame,
-    matches: DataFrame,
-    receptions: DataFrame,
-    deliveries: DataFrame,
-    stress: DataFrame,
-) -> DataFrame:
-    """The table `events`: each event with what became of it."""
-    wanted = matches.groupBy("event_id").agg(
-        F.count("*").alias("matching"), F.count_if(F.col("is_owed")).alias("expected")
-    )
-    came = receptions.groupBy("event_id").agg(
-        F.count("*").alias("received"), F.count_if(~F.col("is_match")).alias("false_positives")
-    )
-    got = deliveries.groupBy("event_id").agg(
-        F.count_if(F.col("copy") == 1).alias("delivered"),
-        F.count_if(F.col("copy") > 1).alias("duplicates"),
-    )
-    crossed = stress.groupBy("event_id").agg(
-        F.sum("copies").alias("packets"),
-        F.count("*").alias("links"),
-        F.max("copies").alias("max_stress"),
-    )
-    joined = events
-    for part in (wanted, came, got, crossed):
-        joined = joined.join(part, "event_id", "left").fillna(0, part.columns[1:])
-    return joined.orderBy("event_id")
+def events_table(tables: EventTables, stress: pd.DataFrame) -> pd.DataFrame:
+    """The table `events`: each event with what became of it.
 
-
-def tree_edges(
-    records: DataFrame, nodes: DataFrame, unicast: DataFrame, ends: DataFrame
-) -> DataFrame:
-    """The table `tree_edges`: the links of each version, and when the ends had them.
-
-    An agent that ended (`ends`: `host`, `end_us`) has no links any more, though it never said so.
+    `stress` is what packets say of events: `event_id`, `packets`, `links`, `max_stress`.
     """
-    held = "version long, peer long"
-    added = of_kind(records, "tree_link_added", held).withColumn("change", F.lit(1))
-    gone = of_kind(records, "tree_link_removed", held).withColumn("change", F.lit(-1))
-    peers = nodes.select(F.col("address").alias("peer"), F.col("node").alias("other"))
-    order = F.expr("length(host) < length(other) OR length(host) = length(other) AND host < other")
-    changes = (
-        added.union(gone)
-        .join(F.broadcast(peers), "peer")
-        .withColumn("a", F.when(order, F.col("host")).otherwise(F.col("other")))
-        .withColumn("b", F.when(order, F.col("other")).otherwise(F.col("host")))
+    asked, came, got = tables.matches, tables.receptions, tables.deliveries
+    parts = (
+        _counts(asked, matching=True, expected=asked["is_owed"]),
+        _counts(came, received=True, false_positives=~came["is_match"]),
+        _counts(got, delivered=got["copy"] == 1, duplicates=got["copy"] > 1),
+        stress.set_index("event_id"),
     )
-    edges = (
-        _held_until(changes, ends)
-        .groupBy("version", "a", "b")
-        .agg(
-            F.min("added_us").alias("added_us"),
-            F.max("until_us").alias("last_us"),
-            F.count_if(F.col("until_us").isNull()).alias("holding"),
-            F.count("added_us").alias("ends"),
-        )
-    )
-    there = unicast.select(
-        F.col("source").alias("a"), F.col("target").alias("b"), F.col("delay_us")
-    )
-    back = there.toDF("b", "a", "delay_back_us")
-    removed = F.expr("CASE WHEN holding = 0 THEN last_us END")
-    return (
-        edges.withColumn("removed_us", removed)
-        .join(there, ["a", "b"], "left")
-        .join(back, ["a", "b"], "left")
-        .orderBy("version", "a", "b")
+    joined = tables.published.set_index("event_id")
+    for part in parts:
+        joined = joined.join(part)
+        joined[part.columns] = joined[part.columns].fillna(0).astype("int64")
+    return joined.reset_index().sort_values("event_id")
+
+
+def _counts(rows: pd.DataFrame, **flags: pd.Series | bool) -> pd.DataFrame:
+    """How many rows of each event have which flag."""
+    columns = {name: rows["event_id"].notna() & flag for name, flag in flags.items()}
+    return pd.DataFrame({**columns, "event_id": rows["event_id"]}).groupby("event_id").sum()
+
+
+def routing_load(tables: EventTables, paths: HostPaths) -> pd.DataFrame:
+    """The table `routing_load`: paths from publishers to subscribers over each overlay link.
+
+    A row for each direction of each overlay link that carried events: `load` is the paper's
+    Upsilon(i, j), `events` how many events came over it, wanted or not, and `delay_us` its d.
+    """
+    key = ["event_id", "host"]
+    wanted = tables.receptions.merge(to_others(tables.deliveries)[key], on=key)
+    load = Counter(hop for path in wanted["path"].dropna() for hop in pairwise(path))
+    came = tables.receptions.dropna(subset=["from_host"])
+    events = Counter(zip(came["from_host"], came["host"], strict=True))
+    ends = sorted(load.keys() | events.keys())
+    rows = pd.DataFrame(ends, columns=["from_host", "to_host"], dtype=object)
+    return rows.assign(
+        load=[load[hop] for hop in ends],
+        events=[events[hop] for hop in ends],
+        delay_us=paths.unicast_us(rows["from_host"], rows["to_host"]),
     )
 
 
-def _held_until(changes: DataFrame, ends: DataFrame) -> DataFrame:
-    """For each link and end of it: `added_us`, and `until_us`, null if it was held to the last."""
-    holders = changes.groupBy("version", "a", "b", "host").agg(
-        F.min(F.when(F.col("change") > 0, F.col("time_us"))).alias("added_us"),
-        F.max(F.when(F.col("change") > 0, F.col("time_us"))).alias("again_us"),
-        F.max(F.when(F.col("change") < 0, F.col("time_us"))).alias("removed_us"),
-        F.sum("change").alias("holding"),
-    )
-    # Of two changes at one time, the sum tells which was the last.
-    is_gone = "removed_us > again_us OR again_us IS NULL OR removed_us = again_us AND holding <= 0"
-    ended = F.broadcast(ends.withColumnRenamed("host", "ended"))
-    known = (F.col("ended") == F.col("host")) & (F.col("end_us") >= F.col("again_us"))
-    until = F.expr(f"CASE WHEN {is_gone} THEN removed_us ELSE end_us END")
-    return (
-        holders.join(ended, known, "left")
-        .groupBy("version", "a", "b", "host", "added_us", "again_us", "removed_us", "holding")
-        .agg(F.min("end_us").alias("end_us"))
-        .withColumn("until_us", until)
-    )
-
-
-def _ways(unicast: DataFrame) -> DataFrame:
-    """From publishers to hosts: the delays of unicast and of the shortest overlay path."""
-    return unicast.select(
-        F.col("source").alias("publisher"),
-        F.col("target").alias("host"),
-        F.col("delay_us").alias("unicast_us"),
-        F.col("overlay_us").alias("opt_us"),
-    )
+def to_others(deliveries: pd.DataFrame) -> pd.DataFrame:
+    """The first delivery of each event to each host other than the publisher."""
+    is_first = (deliveries["copy"] == 1) & deliveries["publisher"].notna()
+    return deliveries[is_first & ~deliveries["is_own"]]

@@ -8,38 +8,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from analysis.metrics.overlay_paths import find_paths
 from analysis.overlay import FoundRoute, Overlay
+from analysis.tables.events import host_names
+from analysis.tables.host_paths import HostPaths
 from analysis.unicast import Unicast
-from topologies.underlay import Underlay
 
 _SILENT = "*"
 _TEXTS = pa.list_(pa.string())
 
 
-def unicast_table(underlay: Underlay, overlay: Overlay | None) -> pa.Table:
+def unicast_table(unicast: Unicast, paths: HostPaths) -> pa.Table:
     """Every ordered pair of hosts: the route's delay and links, and the shortest overlay path."""
-    names = [host.name for host in underlay.hosts]
-    truth = Unicast(underlay, names)
-    source, target = np.nonzero(~np.eye(len(names), dtype=bool))
-    overlay_us, is_reached = _overlay_delays(truth, overlay)
-    hosts = pa.array(names, pa.string())
+    source, target = np.nonzero(~np.eye(len(unicast.number), dtype=bool))
+    hosts = pa.array(list(unicast.number), pa.string())
     return pa.table(
         {
             "source": hosts.take(pa.array(source)),
             "target": hosts.take(pa.array(target)),
-            "delay_us": pa.array(truth.delay_us[source, target], pa.int64()),
-            "crossings": pa.array(truth.crossings[source, target], pa.int64()),
+            "delay_us": pa.array(unicast.delay_us[source, target], pa.int64()),
+            "crossings": pa.array(unicast.crossings[source, target], pa.int64()),
             "overlay_us": pa.array(
-                overlay_us[source, target], pa.int64(), mask=~is_reached[source, target]
+                paths.overlay_us[source, target], pa.int64(), mask=~paths.is_reached[source, target]
             ),
         }
     )
 
 
-def overlay_edges_table(underlay: Underlay, overlay: Overlay | None) -> pa.Table:
+def overlay_edges_table(truth: Unicast, overlay: Overlay | None) -> pa.Table:
     """The links of the overlay."""
-    truth = Unicast(underlay, [host.name for host in underlay.hosts])
     rows = []
     for a, b in sorted(overlay.links, key=_ends_in(truth)) if overlay else ():
         there, back = truth.number[a], truth.number[b]
@@ -58,10 +54,9 @@ def overlay_edges_table(underlay: Underlay, overlay: Overlay | None) -> pa.Table
     return pa.Table.from_pylist(rows, pa.schema({**fields, **numbers}))
 
 
-def routes_table(underlay: Underlay, overlay: Overlay | None) -> pa.Table:
+def routes_table(truth: Unicast, overlay: Overlay | None) -> pa.Table:
     """The routes that agents found, beside the true ones."""
-    truth = Unicast(underlay, [host.name for host in underlay.hosts])
-    name_at = {int(IPv4Address(at)): name for at, name in underlay.name_at.items()}
+    name_at = host_names(truth.underlay)
     rows: list[dict[str, Any]] = []
     if overlay is not None:
         for how, routes in (("inferred", overlay.inferred), ("known", overlay.known)):
@@ -71,11 +66,11 @@ def routes_table(underlay: Underlay, overlay: Overlay | None) -> pa.Table:
     return pa.Table.from_pylist(rows, pa.schema({**fields, **rest}))
 
 
-def route_links(underlay: Underlay, pairs: Iterable[tuple[str, str]]) -> pa.Table:
+def route_links(truth: Unicast, pairs: Iterable[tuple[str, str]]) -> pa.Table:
     """The links that packets cross from the first host of each pair to the second."""
-    truth = Unicast(underlay, [host.name for host in underlay.hosts])
-    way = {(link.a, link.b): (link.name, "ab") for link in underlay.links}
-    way |= {(link.b, link.a): (link.name, "ba") for link in underlay.links}
+    links = truth.underlay.links
+    way = {(link.a, link.b): (link.name, "ab") for link in links}
+    way |= {(link.b, link.a): (link.name, "ba") for link in links}
     rows = []
     for source, target in sorted(set(pairs)):
         path = truth.routes.path(source, target)
@@ -85,14 +80,6 @@ def route_links(underlay: Underlay, pairs: Iterable[tuple[str, str]]) -> pa.Tabl
     columns = list(zip(*rows, strict=True)) or [()] * 4
     names = ("from_host", "host", "link", "direction")
     return pa.table({n: pa.array(c, pa.string()) for n, c in zip(names, columns, strict=True)})
-
-
-def _overlay_delays(truth: Unicast, overlay: Overlay | None) -> tuple[Any, Any]:
-    size = len(truth.number)
-    if overlay is None or not overlay.links:
-        return np.zeros((size, size), dtype=np.int64), np.zeros((size, size), dtype=bool)
-    paths = find_paths(truth, overlay.links)
-    return paths.delay_us, paths.is_reached
 
 
 def _route_rows(

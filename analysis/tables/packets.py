@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from analysis.run_directory import RunFiles
+from analysis.run_directory import RecordedRun
 from topologies.addresses import interface_name
 from topologies.underlay import Underlay
 
@@ -48,7 +48,7 @@ def nodes(spark: SparkSession, underlay: Underlay) -> DataFrame:
     return _frame(spark, ["address", "node", "is_host"], rows)
 
 
-def captured_crossings(captured: DataFrame, channels: DataFrame, run: RunFiles) -> DataFrame:
+def captured_crossings(captured: DataFrame, channels: DataFrame, run: RecordedRun) -> DataFrame:
     """The packets of captures (`packets` of the capture reader) as crossings of links."""
     clock = run.figures.get("clock")
     raw = captured.where("ip_version = 4")
@@ -150,6 +150,26 @@ def messages(packets: DataFrame, channels: DataFrame, unicast: DataFrame) -> Dat
     return found.join(routes, ["sender", "receiver"], "left")
 
 
+def link_stress(packets: DataFrame) -> DataFrame:
+    """The table `stress`: copies of each event's message on each physical link and direction.
+
+    A row for each that it entered at all: `event_id`, `link`, `direction`, `copies`. Copies that
+    were repeated, as an acknowledgement was late or lost, count as well: they load the link.
+    """
+    carried = packets.where("is_ours AND event_id IS NOT NULL AND link IS NOT NULL")
+    key = ("event_id", "link", "direction", "from_node", "to_node")
+    return carried.groupBy(*key).agg(F.count("*").alias("copies"))
+
+
+def stress_of_events(stress: DataFrame) -> DataFrame:
+    """What the table `stress` says of each event: `packets`, `links`, `max_stress`."""
+    return stress.groupBy("event_id").agg(
+        F.sum("copies").alias("packets"),
+        F.count("*").alias("links"),
+        F.max("copies").alias("max_stress"),
+    )
+
+
 def link_loads(packets: DataFrame, stress: DataFrame, channels: DataFrame) -> DataFrame:
     """The table `link_loads`: what each direction of each link carried."""
     key = ["link", "direction"]
@@ -186,7 +206,7 @@ def traffic(packets: DataFrame) -> DataFrame:
     return counts.orderBy("second", "what")
 
 
-def _run_time(raw: DataFrame, clock: Mapping[str, int] | None, run: RunFiles) -> Column:
+def _run_time(raw: DataFrame, clock: Mapping[str, int] | None, run: RecordedRun) -> Column:
     """Times of captures as microseconds of the run.
 
     The clock of captures may have been set while the run went on, so what it is ahead is taken

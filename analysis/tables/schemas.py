@@ -1,5 +1,6 @@
 """The tables of a run: their columns and types (docs/tables.md says what they mean)."""
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -68,3 +69,9 @@ def conform(frame: DataFrame, table: str) -> DataFrame:
 def empty_table(table: str) -> pa.Table:
     """A table without rows."""
     return to_arrow_schema(schema_of(table)).empty_table()
+
+
+def arrow_table(frame: pd.DataFrame, table: str) -> pa.Table:
+    """The columns of a table from a frame that has them, and perhaps others."""
+    schema = to_arrow_schema(schema_of(table))
+    return pa.Table.from_pandas(frame[schema.names], schema, preserve_index=False)

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.kinds import LAYERS, find_protocol
-from agents.wire.codec import kind_names
 from testbed.errors import UsageError
 from testbed.ownership import hand_over
 from testbed.run.verdict import Verdict, judge_metrics
@@ -23,26 +21,6 @@ Metrics = Mapping[str, Any]
 
 _NOT_VALID = 3
 _TDO = (sys.executable, "-c", "import sys; from testbed.cli import main; sys.exit(main())")
-_SHOWN = {
-    "packets.total": "packets on all links",
-    "messages.copies": "messages sent",
-    "events.published": "events published",
-    "delivery.expected": "deliveries expected",
-    "delivery.delivered": "deliveries made",
-    "recovery.longest_s": "longest recovery from a fault, seconds",
-    "link_stress.total": "event messages on all links",
-    "link_stress.mean": "link stress, mean",
-    "link_stress.max": "link stress, maximum",
-    "rdp.mean": "relative delay penalty, mean",
-    "rdp.p90": "relative delay penalty, 90th percentile",
-    "rdp.max": "relative delay penalty, maximum",
-    "events.in_vain": "events received in vain",
-    "false_positives": "false positives per delivery",
-    "routing_cost": "routing cost, seconds",
-    "routing_efficiency": "routing cost, of the optimum",
-    "control_efficiency": "messages per matching event",
-    "discovered_links": "links discovered, of those between peers",
-}
 
 
 def add_parser(commands: Any) -> None:
@@ -89,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _find_captures(places: Sequence[Path]) -> list[Path]:
     """The captures that are meant; raises before Spark starts if there is nothing to read."""
-    from analysis.captures.finding import find_captures
+    from analysis.captures import find_captures
     from analysis.errors import CaptureError
 
     try:
@@ -137,16 +115,6 @@ def analyze_apart(run: Path) -> None:
         raise AnalysisError(f"{run}: expected an analysis, found: {words.removeprefix('tdo: ')}")
 
 
-def message_kinds() -> dict[int, str]:
-    """The names of all kinds of messages, by the number in the header."""
-    import agents.agent  # noqa: F401  (whose messages every agent has)
-
-    for section, kinds in LAYERS.items():
-        for kind in kinds:
-            find_protocol(section, kind)  # which registers its messages
-    return kind_names()
-
-
 @contextmanager
 def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
     """A Spark session, whose workers have what they need from us if they are elsewhere."""
@@ -172,7 +140,7 @@ def _analyze(spark: "SparkSession", run: Path, again: bool) -> tuple[Metrics, Ve
 
     print(f"{run}:", flush=True)
     start = time.perf_counter()
-    metrics = analyze_run(spark, run, message_kinds(), again, _say)
+    metrics = analyze_run(spark, run, again, _say)
     verdict = judge_metrics(run, metrics)
     hand_over([run / "analysis", run / "verdict.json"])
     _print_summary(metrics, time.perf_counter() - start)
@@ -187,7 +155,7 @@ def _print_verdict(verdict: Verdict | None) -> None:
 
 
 def _analyze_captures(spark: "SparkSession", options: argparse.Namespace) -> Metrics:
-    from analysis.analyze import analyze_captures
+    from analysis.analyze_captures import analyze_captures
 
     out: Path = options.out
     start = time.perf_counter()
@@ -203,12 +171,10 @@ def _say(line: str) -> None:
 
 
 def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
-    for name, title in _SHOWN.items():
-        value: Any = metrics
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        if value is not None:
-            print(f"  {title:42} {value:.6g}")
+    from analysis.metrics.table import summary_lines
+
+    for words, value in summary_lines(metrics):
+        print(f"  {words:42} {value:.6g}")
     for name, check in metrics.get("checks", {}).items():
         state = "holds" if check["ok"] else "FAILS"
         print(f"  check {name:36} {state}: {check['found']} of {check['expected']}")

@@ -3,22 +3,21 @@
 import argparse
 import functools
 import json
-import os
-import re
 import shutil
 from collections import Counter
-from collections.abc import Generator, Sequence
-from contextlib import closing
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from testbed.commands.analyze import analyze_apart
+from testbed.commands.carriers import carry_in_session, carry_on_spark
 from testbed.commands.privileges import require_root
 from testbed.errors import ExperimentError
 from testbed.ownership import hand_over
-from testbed.sweeps.directory import FAILED, Row, SweepDirectory
+from testbed.sweeps.directory import SweepDirectory
 from testbed.sweeps.file import VARIANT, Sweep
+from testbed.sweeps.rows import FAILED, Row
 from testbed.sweeps.runs import (
-    ATTEMPTS,
     Carrier,
     Measure,
     give_up,
@@ -27,12 +26,11 @@ from testbed.sweeps.runs import (
     play_sweep,
 )
 
-PACKAGES = ("topologies", "workloads", "agents", "testbed", "analysis")
-_DISTRIBUTION = "tdo-testbed"
-_DRIVER_MEMORY_MB = 1_024  # it only hands out texts
+if TYPE_CHECKING:
+    from analysis.figures.sweep import Figure
+
 _SHOWN_METRICS = ("discovered_links", "inferences", "rdp.mean", "stress_ratio", "figures.messages")
 _MOST_SHOWN = 60
-_LOCAL = re.compile(r"local(?:\[([\d*]+)\])?")
 
 
 def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
@@ -62,66 +60,26 @@ def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[
     The verdict on an emulated one, as after `tdo run`, takes an analysis of its packets.
     """
     analyze = None if measure is None else analyze_apart
+    work = functools.partial(perform_task, measure=measure)
     return {
-        "simulation": functools.partial(carry_on_spark, options.master, options.jobs, measure),
+        "simulation": functools.partial(
+            carry_on_spark, options.master, options.jobs, work, give_up
+        ),
         "emulation": lambda tasks: perform_here(tasks, analyze, _say),
     }
 
 
 def load_measure() -> Measure:
     """What measures a run; only commands that need it wait for its imports."""
-    from analysis.metrics.recorded_routing import measure_run
+    from analysis.metrics.file import measure_run
 
     return measure_run
 
 
-def carry_on_spark(
-    master: str | None, jobs: int | None, measure: Measure | None, tasks: Sequence[str]
-) -> Generator[tuple[str, str]]:
-    """Let Spark do the tasks, with a session that lasts as long; none is started for nothing."""
-    if not tasks:
-        return
-    from analysis.spark.session import open_session
-
-    chosen = choose_master(master, jobs)
-    settings = {"spark.task.maxFailures": str(ATTEMPTS)}
-    spark = open_session(chosen, f"tdo sweep of {len(tasks)}", _DRIVER_MEMORY_MB, settings)
-    try:
-        at_once = jobs or (spark.sparkContext.defaultParallelism if _is_local(chosen) else None)
-        with closing(carry_in_session(spark, at_once, measure, tasks)) as carried:
-            yield from carried
-    finally:
-        spark.stop()
-
-
-def carry_in_session(
-    spark: Any, at_once: int | None, measure: Measure | None, tasks: Sequence[str]
-) -> Generator[tuple[str, str]]:
-    """Let a Spark session do the tasks; yields each with its row."""
-    from analysis.spark.tasks import carry, shipped_packages
-
+def carry_runs(spark: Any, at_once: int | None, measure: Measure | None) -> Carrier:
+    """What does runs in a Spark session."""
     work = functools.partial(perform_task, measure=measure)
-    # Values in lists mostly go up, and so does what runs take. Those that take longest come first,
-    # so that no core waits for them at the end.
-    with (
-        shipped_packages(spark, PACKAGES, _DISTRIBUTION),
-        closing(carry(spark, work, tasks[::-1], at_once, _say)) as carried,
-    ):
-        for task, outcome in carried:
-            yield task, outcome if isinstance(outcome, str) else give_up(task, outcome)
-
-
-def choose_master(master: str | None, jobs: int | None) -> str:
-    """The master to ask: this machine's cores, with repetition, unless a cluster is named."""
-    local = _LOCAL.fullmatch(master or "local[*]")
-    if local is None:
-        return str(master)
-    cores = len(os.sched_getaffinity(0)) if local[1] == "*" else int(local[1] or 1)
-    return f"local[{jobs or cores},{ATTEMPTS}]"
-
-
-def _is_local(master: str) -> bool:
-    return master.startswith("local")
+    return functools.partial(carry_in_session, spark, at_once, work, give_up)
 
 
 def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
@@ -157,18 +115,27 @@ def draw_figures(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -
     """Draw the figures that the file asks for; returns their files."""
     if not sweep.figures:
         return []
-    from analysis.figures.sweep import Figure, FigureError, draw_figure, read_series
+    from analysis.figures.sweep import Figure
 
-    folder = directory.path / "figures"
+    keys = [key for key in sweep.keys if key not in ("seed", VARIANT)]
+    figures = [Figure(**{**given, "lines": tuple(given["lines"])}) for given in sweep.figures]
+    return draw(figures, keys, rows, directory.path)
+
+
+def draw(
+    figures: Sequence["Figure"], keys: Sequence[str], rows: Sequence[Row], path: Path
+) -> list[str]:
+    """Draw figures of rows below a folder; returns their files."""
+    from analysis.figures.sweep import FigureError, draw_figure, read_series
+
+    folder = path / "figures"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    keys = tuple(key for key in sweep.keys if key not in ("seed", VARIANT))
     drawn: list[str] = []
-    for number, settings in enumerate(sweep.figures):
-        figure = Figure(**{**settings, "lines": tuple(settings["lines"])})
+    for number, figure in enumerate(figures):
         try:
             if figure.series:
-                steps = read_series(figure.series, rows, directory.path)
+                steps = read_series(figure.series, rows, path)
                 files, notes = draw_figure(figure, steps, (*keys, figure.x), folder)
             else:
                 files, notes = draw_figure(figure, rows, keys, folder)

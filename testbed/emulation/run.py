@@ -10,21 +10,18 @@ from typing import Any
 from agents.agent_spec import AgentSpec
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.capture import Capture
+from testbed.emulation.faults import EmulatedFaults
 from testbed.emulation.forecast import foresee
 from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
-from testbed.experiment.file import Experiment, Fault
+from testbed.experiment.faults import carry_out
+from testbed.experiment.file import Experiment
 from topologies.underlay import Underlay
 
 _PROGRESS_S = 5.0
-_MOST_LATE_SHARE = 0.01
-_LAGS = {"lag": "timers", "datagram_lag": "datagrams"}
-_MOST_MEAN_LAG_US = 5_000
-_MOST_VANISHED_SHARE = 0.001
 _SILENCE_NS = 100_000_000
 _SHORTEST_WAIT_S, _LONGEST_STANDSTILL_S = 0.001, 60.0
-_STOLEN_SHARE = 0.02  # of processor time: from here on it is worth a word
 
 Say = Callable[[str], None]
 
@@ -68,57 +65,6 @@ def emulate(
             "forecast": asdict(forecast),
             **captured,
         }
-
-
-def judge(figures: dict[str, Any]) -> list[str]:
-    """What in the figures of an emulated run makes its times doubtful."""
-    reasons = []
-    links = figures["links"]
-    late_share = links.get("late", 0) / max(links["forwarded"], 1)
-    if late_share > _MOST_LATE_SHARE:
-        reasons.append(
-            f"{late_share:.1%} of the packets left a link over 1 ms late, expected at most "
-            f"{_MOST_LATE_SHARE:.0%}; use a larger time_scale or a smaller network"
-        )
-    for key, what in _LAGS.items():
-        worst_us = max((process[key]["mean_us"] for process in figures["processes"]), default=0)
-        if worst_us > _MOST_MEAN_LAG_US:
-            reasons.append(
-                f"the {what} of a process were {worst_us / 1000:.1f} ms late on average, expected "
-                f"at most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale"
-            )
-    if reasons and (stolen_share := figures["stolen_share"]) > _STOLEN_SHARE:
-        reasons.append(
-            f"the host of this virtual machine took {stolen_share:.0%} of its processor time from "
-            f"it; use a quieter hour, or a larger time_scale"
-        )
-    return reasons + _judge_capture(figures.get("capture"))
-
-
-def _judge_capture(figures: dict[str, Any] | None) -> list[str]:
-    """What is wrong with a capture, if there is one."""
-    if figures is None:
-        return []
-    if "error" in figures:
-        return [f"the capture was lost: {figures['error']}"]
-    reasons = []
-    if figures["unwritten"]:
-        reasons.append(
-            f"{figures['unwritten']} packets are not in the capture, as {figures['full']}; make "
-            f'room, raise capture_max_mb or set capture = "headers"'
-        )
-    missed = figures["dropped"] - figures["unwritten"]
-    if missed:
-        reasons.append(
-            f"{missed} packets are not in the capture, as the machine was too busy; use a larger "
-            f"time_scale or a smaller network"
-        )
-    if abs(figures["vanished"]) > _MOST_VANISHED_SHARE * figures["packets"]:
-        reasons.append(
-            f"{figures['vanished']} of {figures['packets']} captured packets are unknown to the "
-            f"links that carry them; use a larger time_scale or a smaller network"
-        )
-    return reasons
 
 
 def _capture(
@@ -177,6 +123,7 @@ def _play(
     origin_ns = agents.go()
     clock = {"origin_ns": origin_ns, "realtime_offset_ns": _realtime_offset_ns()}
     scale = experiment.time_scale
+    faults = EmulatedFaults(network, agents, scale)
 
     def wait_until(run_s: float) -> None:
         for now_ns in _waits(network, origin_ns + int(run_s * scale * 1e9)):
@@ -187,7 +134,7 @@ def _play(
     for fault in sorted(experiment.faults, key=lambda fault: fault.at_s):
         wait_until(fault.at_s)
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
-        _inflict(fault, network, agents, scale)
+        carry_out(faults, fault)
     wait_until(experiment.duration_s)
     return clock
 
@@ -208,23 +155,3 @@ def _waits(network: EmulatedNetwork, end_ns: int) -> Iterator[int]:
             )
         if left_s > _PROGRESS_S:
             yield now_ns
-
-
-def _inflict(
-    fault: Fault, network: EmulatedNetwork, agents: AgentProcesses, time_scale: float
-) -> None:
-    match fault.action:
-        case "kill-agent":
-            agents.kill(fault.target)
-        case "stop-agent":
-            agents.leave(fault.target)
-        case "restart-agent":
-            agents.restart(fault.target)
-        case "link-down" | "link-up":
-            a, b = fault.target.split("-")
-            network.set_link(a, b, up=fault.action == "link-up")
-        case "router-down" | "router-up":
-            network.set_router(fault.target, up=fault.action == "router-up")
-        case "delay":
-            a, b = fault.target.split("-")
-            network.set_delay(a, b, int(fault.delay_us * time_scale))

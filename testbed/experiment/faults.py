@@ -1,54 +1,131 @@
-"""What the faults of an experiment mean on its network: checked, and down to single links."""
+"""Faults: one row for each action, and what the faults of an experiment mean on its network.
 
-from collections.abc import Iterable, Iterator
+A row says what an action is about, and whether it is planned as another one on single links. Each
+backend carries out the others, with a method of the name of the action: `testbed.simulation.faults`
+and `testbed.emulation.faults`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from testbed.errors import ExperimentError
-from testbed.experiment.file import Fault
+from testbed.experiment.settings import check_choice, read_settings
 from topologies.underlay import Underlay
 
-_ON_LINKS = {"partition": "link-down", "heal": "link-up"}
+Target = Literal["agent", "link", "router", "routers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong, or well again, at a time."""
+
+    at_s: Annotated[float, Meta(description="when it happens")]
+    action: str
+    target: Annotated[str, Meta(description="what it happens to")]
+    delay_us: Annotated[int, Meta(description="the new delay of the link")] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """An action: what it is about, what it does, and what has to be given beside time and target.
+
+    One that is `planned_as` another is that one on every link between some routers and all others.
+    """
+
+    target: Target
+    description: str
+    needs: tuple[str, ...] = ()
+    planned_as: str = ""
+
+
+FAULTS: Mapping[str, FaultKind] = {
+    "kill-agent": FaultKind("agent", "ends an agent at once; the others are not told"),
+    "stop-agent": FaultKind("agent", "ends an agent after it has told the others that it leaves"),
+    "restart-agent": FaultKind("agent", "starts an agent that was ended, or that starts later"),
+    "link-down": FaultKind("link", "lets a link carry nothing; routes stay as they are"),
+    "link-up": FaultKind("link", "lets the link carry packets again"),
+    "router-down": FaultKind("router", "lets a router forward nothing"),
+    "router-up": FaultKind("router", "lets the router forward packets again"),
+    "partition": FaultKind(
+        "routers", "takes down all links between these routers and others", planned_as="link-down"
+    ),
+    "heal": FaultKind(
+        "routers", "brings up all links between these routers and others", planned_as="link-up"
+    ),
+    "delay": FaultKind("link", "gives a link another delay, in both directions", ("delay_us",)),
+}
+
+
+def read_fault(prefix: str, given: Any, end_s: float) -> Fault:
+    """A fault from a table of an experiment file that ends at a time."""
+    fault = read_settings(Fault, prefix, given)
+    check_choice(f"{prefix}action", fault.action, FAULTS)
+    for key in FAULTS[fault.action].needs:
+        if (value := getattr(fault, key)) <= 0:
+            raise ExperimentError(f"{prefix}{key}: expected microseconds above 0, found {value}")
+    if not 0 <= fault.at_s <= end_s:
+        raise ExperimentError(
+            f"{prefix}at_s: expected a time within the {end_s} s of the run, found {fault.at_s}"
+        )
+    return fault
+
+
+def carry_out(backend: object, fault: Fault) -> None:
+    """Call the method of a backend that carries out a planned fault."""
+    getattr(backend, method_of(fault.action))(fault)
+
+
+def method_of(action: str) -> str:
+    """The name of the method that carries out an action."""
+    return action.replace("-", "_")
 
 
 def plan_faults(faults: Iterable[Fault], underlay: Underlay) -> list[Fault]:
-    """The faults to play; raises if one is about something that the underlay does not have.
+    """The faults to carry out; raises if one is about something that the underlay does not have.
 
     A partition takes down every link between the routers that it names and the others, hosts stay
     with their routers, and `heal` brings those links up again.
     """
+    known = _known_targets(underlay)
     planned: list[Fault] = []
     for number, fault in enumerate(faults):
-        if fault.action in _ON_LINKS:
-            planned += _cut(f"fault[{number}]", fault, underlay)
+        kind, where = FAULTS[fault.action], f"fault[{number}].target"
+        if kind.planned_as:
+            planned += _cut(where, fault, kind.planned_as, underlay)
         else:
-            _check_target(f"fault[{number}]", fault, underlay)
+            _check_target(where, kind.target, fault.target, known[kind.target])
             planned.append(fault)
     return planned
 
 
-def _cut(where: str, fault: Fault, underlay: Underlay) -> Iterator[Fault]:
-    routers, side = set(underlay.router_index), fault.target.split()
-    wrong = [name for name in side if name not in routers]
-    if wrong or not 0 < len(set(side)) < len(routers):
-        found = repr(wrong[0]) if wrong else f"{len(set(side))} of {len(routers)}"
+def _known_targets(underlay: Underlay) -> Mapping[str, set[str]]:
+    return {
+        "agent": {host.name for host in underlay.hosts},
+        "router": set(underlay.router_index),
+        "link": {name for link in underlay.links for name in (link.name, f"{link.b}-{link.a}")},
+    }
+
+
+def _cut(where: str, fault: Fault, action: str, underlay: Underlay) -> Iterator[Fault]:
+    routers, side = set(underlay.router_index), set(fault.target.split())
+    wrong = [name for name in fault.target.split() if name not in routers]
+    if wrong or not 0 < len(side) < len(routers):
+        found = repr(wrong[0]) if wrong else f"{len(side)} of {len(routers)}"
         raise ExperimentError(
-            f"{where}.target: expected some of the routers of this network, not all, as in "
+            f"{where}: expected some of the routers of this network, not all, as in "
             f"'r1 r2'; found {found}"
         )
     for link in underlay.links:
         if {link.a, link.b} <= routers and (link.a in side) != (link.b in side):
-            yield Fault(fault.at_s, _ON_LINKS[fault.action], link.name)
+            yield Fault(fault.at_s, action, link.name)
 
 
-def _check_target(where: str, fault: Fault, underlay: Underlay) -> None:
-    known: dict[str, set[str]] = {
-        "agent": {host.name for host in underlay.hosts},
-        "router": set(underlay.router_index),
-        "link": {n for link in underlay.links for n in (link.name, f"{link.b}-{link.a}")},
-    }
-    kind = "link" if fault.action == "delay" else next(k for k in known if k in fault.action)
-    if fault.target not in known[kind]:
-        example = min(known[kind], key=len)
+def _check_target(where: str, kind: str, target: str, known: set[str]) -> None:
+    if target not in known:
         raise ExperimentError(
-            f"{where}.target: expected {'an' if kind == 'agent' else 'a'} {kind} of this network, "
-            f"as in {example!r}; found {fault.target!r}"
+            f"{where}: expected {'an' if kind == 'agent' else 'a'} {kind} of this network, "
+            f"as in {min(known, key=len)!r}; found {target!r}"
         )

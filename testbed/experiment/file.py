@@ -12,67 +12,19 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
+import msgspec
 from msgspec import Meta
 
 from testbed.errors import ExperimentError
 from testbed.experiment.events import read_events
-from testbed.experiment.kinds import read_section
-from testbed.experiment.settings import check_choice, check_keys, check_type, read_settings
-from topologies.hierarchy import PAPER_HIERARCHY, EdgeConnection
+from testbed.experiment.faults import Fault, read_fault
+from testbed.experiment.kinds import read_section, read_topology
+from testbed.experiment.settings import check_keys, check_type, read_settings
+from topologies.topology import TopologySettings
 
 NAME_PATTERN = re.compile(r"\w[\w.-]*")
 Backend = Literal["emulation", "simulation"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
-FAULT_ACTIONS = (
-    "kill-agent",
-    "stop-agent",
-    "restart-agent",
-    "link-down",
-    "link-up",
-    "router-down",
-    "router-up",
-    "partition",
-    "heal",
-    "delay",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TopologySettings:
-    """Which underlay: generated, or from a file relative to the experiment's."""
-
-    kind: Literal["waxman", "waxman-hierarchical", "transit-stub", "file"] = "waxman"
-    routers: Annotated[int, Meta(description="routers to generate")] = 20
-    hosts: Annotated[int, Meta(ge=2, description="hosts to attach")] = 12
-    anonymous_routers: Annotated[
-        float, Meta(ge=0, le=1, description="share of routers that never answer probes")
-    ] = 0.0
-    asymmetry: Annotated[
-        float,
-        Meta(ge=0, lt=1, description="most by which the delays of a link's directions differ"),
-    ] = 0.0
-    file: Annotated[str, Meta(description="a topology file, relative to the experiment's")] = ""
-    edge_connection: Annotated[
-        EdgeConnection, Meta(description="which routers of two systems BRITE joins")
-    ] = PAPER_HIERARCHY.edge_connection
-    border_degree: Annotated[
-        int, Meta(ge=1, description="BRITE's k, for edge_connection = smallest-k-degree")
-    ] = PAPER_HIERARCHY.border_degree
-
-    def __post_init__(self) -> None:
-        """Refuse a kind that lacks what it needs."""
-        if self.kind == "file" and not self.file:
-            raise ValueError("file: expected a file for the kind `file`, found none")
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something that goes wrong, or well again, at a time; `delay_us` is for the action delay."""
-
-    at_s: float
-    action: str
-    target: str
-    delay_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +59,7 @@ class Experiment:
     def to_dict(self) -> dict[str, Any]:
         """The experiment as plain data, as `from_dict` takes it."""
         plain = asdict(self)
+        plain["topology"] = msgspec.structs.asdict(self.topology)
         plain["fault"] = list(plain.pop("faults"))
         return plain
 
@@ -166,7 +119,7 @@ def _read_experiment(document: dict[str, Any]) -> Experiment:
     check_keys("", document, known)
     faults = document.pop("fault", [])
     check_type("fault", faults, list)
-    topology = read_settings(TopologySettings, "topology.", document.pop("topology", {}))
+    topology = read_topology(document.pop("topology", {}))
     document["overlay"] = document.get("overlay") or {"kind": "hello"}
     layers: dict[str, Any] = {
         section: read_section(section, document.pop(section, {}))
@@ -175,7 +128,8 @@ def _read_experiment(document: dict[str, Any]) -> Experiment:
     layers |= read_events(document.pop("workload", {}), document.pop("pubsub", {}))
     experiment = replace(read_settings(Experiment, "", document), topology=topology, **layers)
     _check_name(experiment.name)
-    read = (_read_fault(f"fault[{n}].", given, experiment) for n, given in enumerate(faults))
+    end_s = experiment.duration_s
+    read = (read_fault(f"fault[{n}].", given, end_s) for n, given in enumerate(faults))
     return replace(experiment, faults=tuple(read))
 
 
@@ -185,18 +139,3 @@ def _check_name(name: str) -> None:
             f"name: expected letters, digits, dots and hyphens, as it names a folder; found "
             f"{name!r}"
         )
-
-
-def _read_fault(prefix: str, given: Any, experiment: Experiment) -> Fault:
-    fault = read_settings(Fault, prefix, given)
-    if fault.action == "delay" and fault.delay_us <= 0:
-        raise ExperimentError(
-            f"{prefix}delay_us: expected microseconds above 0, found {fault.delay_us}"
-        )
-    check_choice(f"{prefix}action", fault.action, FAULT_ACTIONS)
-    if not 0 <= fault.at_s <= experiment.duration_s:
-        raise ExperimentError(
-            f"{prefix}at_s: expected a time within the {experiment.duration_s} s of "
-            f"the run, found {fault.at_s}"
-        )
-    return fault

@@ -13,9 +13,15 @@ import msgspec
 from agents.kinds import LAYERS
 from testbed.errors import ExperimentError
 from testbed.experiment.settings import check_choice, check_type, read_settings, settings_of
+from topologies.kinds import TOPOLOGIES
+from topologies.topology import TopologySettings
 from workloads.kinds import WORKLOADS
 
-SECTIONS: Mapping[str, Mapping[str, str]] = {**LAYERS, "workload": WORKLOADS}
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "topology": TOPOLOGIES,
+    **LAYERS,
+    "workload": WORKLOADS,
+}
 
 
 def find_kind(section: str, kind: str) -> type[Any]:
@@ -43,6 +49,16 @@ def read_section(section: str, given: Any) -> dict[str, Any]:
     return {"kind": kind, **msgspec.structs.asdict(read)}
 
 
+def read_topology(given: Any) -> TopologySettings:
+    """The settings of the underlay, which has a kind by default."""
+    check_type("topology", given, dict)
+    named = {"kind": TopologySettings().kind, **given}
+    check_kind("topology", named)
+    _check_owner("topology", named["kind"], named)
+    settings: type[TopologySettings] = find_kind("topology", named["kind"]).Settings
+    return read_settings(settings, "topology.", named)
+
+
 def _check_owner(section: str, kind: str, settings: Mapping[str, Any]) -> None:
     """Raise if a key is one of another kind's: its kind was changed and the rest was not."""
     known = settings_of(find_kind(section, kind).Settings)
@@ -51,7 +67,7 @@ def _check_owner(section: str, kind: str, settings: Mapping[str, Any]) -> None:
             raise ExperimentError(
                 f"{section}.{key}: expected a setting of {kind}, found one of "
                 f"{' and '.join(others)}; take it out of a copy of the file, or keep that kind "
-                f"({kind} has {', '.join(sorted(known)) or 'no settings'})"
+                f"({kind} has {', '.join(sorted({*known} - {'kind'})) or 'no settings'})"
             )
 
 

@@ -24,11 +24,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from agents.kinds import messages_of
+from agents.kinds import find_protocol, messages_of
 from agents.records import RecordRow, read_records
 from agents.wire.codec import kind_names
 from testbed.errors import UsageError
-from testbed.experiment.file import Experiment, Fault, experiment_from_dict
+from testbed.experiment.faults import Fault
+from testbed.experiment.file import Experiment, experiment_from_dict
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
 from workloads.workload import Workload
@@ -142,6 +143,7 @@ class RunDirectory:
                 "experiment": experiment.to_dict(),
                 "message_kinds": kind_names(),
                 "messages": msgspec.to_builtins(messages_of(experiment.layers)),
+                "guarantee": _guarantee(experiment),
                 "played_faults": [asdict(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
                 "versions": versions(),
@@ -151,6 +153,12 @@ class RunDirectory:
                 "phases_s": self.phases,
             },
         )
+
+
+def _guarantee(experiment: Experiment) -> str | None:
+    """What the publish/subscribe layer promises, if there is one."""
+    kind = experiment.pubsub.get("kind")
+    return None if kind is None else find_protocol("pubsub", kind).guarantee
 
 
 def load_run_experiment(run: Path) -> tuple[Experiment, str]:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from testbed.detached.state import RECORDING
-from testbed.emulation.run import emulate, judge
+from testbed.emulation.run import emulate
 from testbed.experiment.faults import plan_faults
 from testbed.experiment.file import Experiment
 from testbed.ownership import hand_over
 from testbed.run.directory import Origin, RunDirectory, point_latest
 from testbed.run.neighbours import similarity_figures
+from testbed.run.reasons import emulation_reasons
 from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.verdict import verdict_document
 from testbed.run.workload import make_workload, plan_churn
 from testbed.simulation.run import simulate
 from topologies.underlay import Underlay
@@ -98,9 +100,8 @@ def _run_in(
             records = directory.gather_records()
             recorded = directory.path / "agents" / "records.parquet"
             figures |= similarity_figures(recorded, underlay, workload)
-        reasons = judge(figures) if experiment.backend == "emulation" else []
-        verdict = "degraded" if reasons else "valid"
-        document = {"verdict": verdict, "reasons": reasons, "figures": figures}
+        reasons = emulation_reasons(figures) if experiment.backend == "emulation" else []
+        document = verdict_document(reasons, figures)
         path = directory.finish(experiment, document)
     except BaseException:
         if is_of_sweep:
@@ -111,7 +112,7 @@ def _run_in(
         raise
     finally:
         hand_over([directory.path])
-    return Outcome(path, verdict, tuple(reasons), figures, records)
+    return Outcome(path, document["verdict"], tuple(document["reasons"]), figures, records)
 
 
 @contextmanager

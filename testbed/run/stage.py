@@ -10,16 +10,11 @@ import numpy as np
 from agents.agent_spec import AgentSpec
 from agents.kinds import find_protocol, settings_of
 from testbed.errors import ExperimentError
-from testbed.experiment.file import Experiment, TopologySettings
-from topologies.domain_sizes import choose_domain_sizes
-from topologies.hierarchy import Hierarchy, choose_systems
+from testbed.experiment.file import Experiment
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
-from topologies.importers import load_topology
+from topologies.kinds import find_topology
 from topologies.routes import Routes
-from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Underlay
-from topologies.waxman import generate_waxman
-from topologies.waxman_hierarchical import generate_waxman_hierarchical
 from workloads.share import Share
 from workloads.workload import Workload
 
@@ -27,10 +22,7 @@ from workloads.workload import Workload
 def make_underlay(experiment: Experiment) -> Underlay:
     """The underlay that an experiment asks for."""
     wanted, seed = experiment.topology, experiment.seed
-    if wanted.kind == "file":
-        underlay = load_topology(Path(experiment.folder, wanted.file))
-    else:
-        underlay = _generate(wanted, seed)
+    underlay = find_topology(wanted.kind).make(wanted, seed, Path(experiment.folder))
     if wanted.asymmetry:
         underlay = make_asymmetric(underlay, wanted.asymmetry, seed)
     if not underlay.hosts:
@@ -38,20 +30,6 @@ def make_underlay(experiment: Experiment) -> Underlay:
     if wanted.anonymous_routers:
         underlay = make_anonymous(underlay, wanted.anonymous_routers, seed)
     return underlay
-
-
-def _generate(wanted: TopologySettings, seed: int) -> Underlay:
-    if wanted.kind == "waxman":
-        return generate_waxman(wanted.routers, seed=seed)
-    if wanted.kind == "transit-stub":
-        return generate_transit_stub(choose_domain_sizes(wanted.routers), seed=seed)
-    hierarchy = Hierarchy(
-        wanted.routers,
-        choose_systems(wanted.routers),
-        edge_connection=wanted.edge_connection,
-        border_degree=wanted.border_degree,
-    )
-    return generate_waxman_hierarchical(hierarchy, seed=seed)
 
 
 def assign_agents(

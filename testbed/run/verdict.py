@@ -1,14 +1,22 @@
-"""The verdict on a run, once its packets and records have been compared."""
+"""The verdict on a run, made from named reasons: those of the run itself and those of its analysis.
 
-from collections.abc import Mapping
+`verdict.json` has the verdict, the texts of its reasons (`reasons`, and of them those that the
+analysis found, `reasons_by_analysis`), the reasons with names and severities (`named_reasons`), and
+the figures behind them.
+"""
+
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.json_files import read_object
 from testbed.run.directory import write_json
+from testbed.run.reasons import Reason, Severity, metric_reasons
 
-_MOST_LATE_DELIVERIES = 1.25
+_VALID = "valid"
 _BY_ANALYSIS = "reasons_by_analysis"
+_FORMER = "unnamed"  # of runs whose reasons had no names yet
+_RUN, _ANALYSIS = "run", "analysis"
 
 
 class Verdict(NamedTuple):
@@ -16,6 +24,27 @@ class Verdict(NamedTuple):
 
     verdict: str
     reasons: tuple[str, ...]
+
+
+def verdict_document(
+    of_run: Iterable[Reason],
+    figures: Mapping[str, Any],
+    of_analysis: Iterable[Reason] | None = None,
+) -> dict[str, Any]:
+    """The content of `verdict.json`; `of_analysis` is None before a run is analysed."""
+    own, added = list(of_run), list(of_analysis or ())
+    severities = {reason.severity for reason in (*own, *added)}
+    worst = (
+        severity for severity in (Severity.INVALID, Severity.DEGRADED) if severity in severities
+    )
+    named = [*((reason, _RUN) for reason in own), *((reason, _ANALYSIS) for reason in added)]
+    document = {
+        "verdict": str(next(worst, _VALID)),
+        "reasons": [reason.text for reason in (*own, *added)],
+        "named_reasons": [{**reason._asdict(), "by": by} for reason, by in named],
+        "figures": dict(figures),
+    }
+    return document if of_analysis is None else document | {_BY_ANALYSIS: [r.text for r in added]}
 
 
 def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
@@ -27,16 +56,12 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
     document = read_object(run / "verdict.json")
     if "verdict" not in document:
         return None
-    broken = _find_broken_checks(metrics)
-    added = [*broken, *_find_late_deliveries(metrics)]
-    earlier, reasons = document.get(_BY_ANALYSIS, []), document.get("reasons", [])
-    own = [reason for reason in reasons if reason not in (*earlier, *added)]
-    word = "invalid" if broken else "degraded" if own or added else "valid"
-    judged = {"verdict": word, "reasons": [*own, *added], _BY_ANALYSIS: added}
+    figures = document.get("figures", {})
+    judged = verdict_document(_reasons_of_run(document), figures, metric_reasons(metrics))
     draft = run / ".verdict.json.new"
     write_json(draft, document | judged)
     draft.replace(run / "verdict.json")
-    return Verdict(word, (*own, *added))
+    return Verdict(judged["verdict"], tuple(judged["reasons"]))
 
 
 def is_judged(run: Path) -> bool:
@@ -44,28 +69,15 @@ def is_judged(run: Path) -> bool:
     return _BY_ANALYSIS in read_object(run / "verdict.json")
 
 
-def _find_broken_checks(metrics: Mapping[str, Any]) -> list[str]:
+def _reasons_of_run(document: Mapping[str, Any]) -> list[Reason]:
+    """The reasons that the run itself gave; in format 1, those that are not of the analysis."""
+    named = document.get("named_reasons")
+    if named is None:
+        later = document.get(_BY_ANALYSIS, [])
+        texts = [text for text in document.get("reasons", []) if text not in later]
+        return [Reason(_FORMER, Severity.DEGRADED, text) for text in texts]
     return [
-        f"packets and records disagree on {name}: expected {check['expected']}, found "
-        f"{check['found']}; trust no figure of this run"
-        for name, check in metrics.get("checks", {}).items()
-        if not check["ok"]
-    ]
-
-
-def _find_late_deliveries(metrics: Mapping[str, Any]) -> list[str]:
-    """Whether half of the deliveries took much longer than the links on their way do.
-
-    After faults they do, until all is repaired. As metrics are of the whole run, this says nothing
-    about one with faults (or churn), not even about its deliveries before the first of them.
-    """
-    measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
-    if not measured or not intended or metrics.get("recovery"):
-        return []
-    ratio = measured["p50"] / intended["p50"]
-    if ratio <= _MOST_LATE_DELIVERIES:
-        return []
-    return [
-        f"deliveries took {ratio:.2f} times the delays of their paths (median), expected at most "
-        f"{_MOST_LATE_DELIVERIES}; use a larger time_scale or a less busy machine"
+        Reason(one["name"], Severity(one["severity"]), one["text"])
+        for one in named
+        if one["by"] == _RUN
     ]

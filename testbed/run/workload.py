@@ -1,7 +1,8 @@
 """The workload of a run: drawn once, before the run, from the experiment and its seed."""
 
 from testbed.errors import ExperimentError
-from testbed.experiment.file import Experiment, Fault
+from testbed.experiment.faults import Fault
+from testbed.experiment.file import Experiment
 from topologies.underlay import Underlay
 from workloads.kinds import draw_workload, find_workload, read_settings
 from workloads.workload import Workload

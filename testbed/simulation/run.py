@@ -1,17 +1,18 @@
 """One simulated run: the same agents and faults as an emulated one, in simulated time."""
 
-from collections import Counter
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from agents.agent import Agent
 from agents.agent_spec import AgentSpec
-from agents.kinds import make_agent
 from agents.records import RecordLog
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
-from testbed.experiment.file import Experiment, Fault
+from testbed.experiment.faults import FAULTS, Fault, carry_out
+from testbed.experiment.file import Experiment
+from testbed.simulation.faults import SimulatedFaults
+from testbed.simulation.running_agents import RunningAgents
 from topologies.underlay import Underlay
 
 _PROGRESS_STEPS = 5
@@ -42,15 +43,15 @@ def simulate(
     }
 
 
-def populate(
-    simulator: Simulator, experiment: Experiment, specs: list[AgentSpec]
-) -> "RunningAgents":
+def populate(simulator: Simulator, experiment: Experiment, specs: list[AgentSpec]) -> RunningAgents:
     """Plan all that will happen to the agents and to the network."""
-    running = RunningAgents(experiment, simulator)
+    running, first_s = RunningAgents(experiment, simulator), _first_faults_s(experiment.faults)
     for spec in specs:
-        running.add(spec, _is_forestalled(spec, experiment.faults))
+        by_fault_us = first_s.get(spec.host, math.inf) * 1e6
+        running.add(spec, starts_by_fault=by_fault_us <= spec.start_us)
+    faults = SimulatedFaults(simulator, running)
     for fault in experiment.faults:
-        plan(fault, simulator, running)
+        carry_out(faults, fault)
     return running
 
 
@@ -68,63 +69,10 @@ def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]
     return by_second
 
 
-class RunningAgents:
-    """The agents that run now; one that was killed may have been started again."""
-
-    def __init__(self, experiment: Experiment, simulator: Simulator) -> None:
-        self.agents: dict[str, Agent] = {}
-        self._experiment = experiment
-        self._simulator = simulator
-        self._starts: Counter[str] = Counter()
-        self._shared: dict[str, Any] = {}
-
-    def add(self, spec: AgentSpec, starts_by_fault: bool) -> None:
-        """Plan the birth of an agent, unless a fault comes before and decides instead."""
-        self._simulator.add_agent(spec.host, lambda: self._make(spec))
-        if not starts_by_fault:
-            self._simulator.start_agent(spec.start_us, spec.host)
-
-    def end(self, at_us: int, host: str, with_goodbye: bool) -> None:
-        """Plan the end of an agent."""
-        end = self._simulator.stop_agent if with_goodbye else self._simulator.kill_agent
-        end(at_us, host)
-        self._simulator.call_at(at_us, lambda _now_us: self._forget(host))
-
-    def _forget(self, host: str) -> None:
-        self.agents.pop(host, None)
-
-    def _make(self, spec: AgentSpec) -> Agent:
-        self._starts[spec.host] += 1
-        given = spec.surroundings(self._starts[spec.host], self._shared)
-        run_id = self._experiment.seed & 0xFFFFFFFF  # of which the header has 32 bits
-        agent = make_agent(self._experiment.layers, run_id, given)
-        self.agents[spec.host] = agent
-        return agent
-
-
-def _is_forestalled(spec: AgentSpec, faults: tuple[Fault, ...]) -> bool:
-    """Whether an agent is killed or started by a fault before it would start by itself."""
-    return any(
-        fault.action in ("kill-agent", "stop-agent", "restart-agent")
-        and fault.target == spec.host
-        and fault.at_s * 1e6 <= spec.start_us
-        for fault in faults
-    )
-
-
-def plan(fault: Fault, simulator: Simulator, running: RunningAgents) -> None:
-    """Let a fault happen at its time."""
-    at_us = int(fault.at_s * 1e6)
-    match fault.action:
-        case "kill-agent" | "stop-agent":
-            running.end(at_us, fault.target, with_goodbye=fault.action == "stop-agent")
-        case "restart-agent":
-            simulator.start_agent(at_us, fault.target)
-        case "link-down" | "link-up":
-            a, b = fault.target.split("-")
-            simulator.set_link(at_us, a, b, up=fault.action == "link-up")
-        case "router-down" | "router-up":
-            simulator.set_router(at_us, fault.target, up=fault.action == "router-up")
-        case "delay":
-            a, b = fault.target.split("-")
-            simulator.set_delay(at_us, a, b, fault.delay_us)
+def _first_faults_s(faults: Iterable[Fault]) -> dict[str, float]:
+    """When each agent is ended or started by a fault for the first time."""
+    first_s: dict[str, float] = {}
+    for fault in faults:
+        if FAULTS[fault.action].target == "agent":
+            first_s[fault.target] = min(fault.at_s, first_s.get(fault.target, math.inf))
+    return first_s

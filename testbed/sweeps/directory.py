@@ -13,30 +13,21 @@ where it was left, and a changed one starts another. What is done is what has a 
 of its final name; nothing else is remembered.
 """
 
-import csv
-import fcntl
 import json
 import re
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from testbed.errors import EmulationError, UsageError
+from testbed.errors import EmulationError
 from testbed.run.directory import Origin, versions, write_json
 from testbed.sweeps.file import VARIANT, Sweep, SweptExperiment
+from testbed.sweeps.rows import Row, flatten, locked
 
-Row = dict[str, Any]
-
-FAILED = "failed"  # instead of a verdict
 _LONGEST_NAME = 90
-_LEFT_OUT = ("notes", "histogram", "distribution")  # of metrics: what is not a figure, or too many
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +47,16 @@ class SweepDirectory:
         self.remove_partial_runs()
         shutil.rmtree(self.path / "failures", ignore_errors=True)
         (self.path / "experiment.toml").write_text(sweep.text)
-        _replace_json(self.path / "sweep.json", _describe(sweep, origin))
+        replace_json(self.path / "sweep.json", _describe(sweep, origin))
 
     def remove_partial_runs(self) -> None:
         """Remove what attempts left that were killed."""
         for partial in (self.path / "runs").glob("*.partial"):
             shutil.rmtree(partial, ignore_errors=True)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Keep others away from this sweep; the lock goes when the process does."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(
-                    f"{self.path}: expected nobody at work on this sweep, found another tdo; wait "
-                    "for it or stop it"
-                ) from None
-            yield
+        return locked(self.path, "sweep")
 
     def run_of(self, swept: SweptExperiment) -> Path:
         """The run directory of one of the experiments."""
@@ -87,19 +68,6 @@ class SweepDirectory:
         draft = final.with_name(f"{final.name}.partial")
         shutil.copytree(run, draft)
         draft.rename(final)
-
-    def write_table(self, keys: Sequence[str], rows: Sequence[Row]) -> None:
-        """Write `runs.csv` and `runs.parquet`, whole or not at all."""
-        columns = _columns(keys, rows)
-        draft = self.path / ".runs.new"
-        with draft.open("w", newline="") as file:
-            writer = csv.DictWriter(file, columns, restval="")
-            writer.writeheader()
-            writer.writerows(rows)
-        draft.replace(self.path / "runs.csv")
-        table = {column: _array([row.get(column) for row in rows]) for column in columns}
-        pq.write_table(pa.table(table), draft, compression="zstd")
-        draft.replace(self.path / "runs.parquet")
 
 
 def name_run(swept: SweptExperiment) -> str:
@@ -144,20 +112,9 @@ def read_row(run: Path, values: Mapping[str, Any], seed: int) -> Row:
         "path": f"runs/{run.name}",
         "wall_s": round(sum(description["phases_s"].values()), 3),
         "commit": description["commit"],
-        **_flatten("figures.", verdict["figures"]),
-        **_flatten("", read_metrics(run) or {}),
+        **flatten("figures.", verdict["figures"]),
+        **flatten("", read_metrics(run) or {}),
     }
-
-
-def failed_row(values: Mapping[str, Any], seed: int, error: str) -> Row:
-    """The row of a run that could not be done."""
-    nothing = dict.fromkeys(("path", "wall_s", "commit"))
-    return {**values, "seed": seed, "verdict": FAILED, "error": error, **nothing}
-
-
-def count_commits(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many runs are of which commit of the testbed."""
-    return Counter(row["commit"] or "unknown" for row in rows)
 
 
 def read_metrics(run: Path) -> dict[str, Any] | None:
@@ -198,30 +155,8 @@ def _describe(sweep: Sweep, origin: Origin) -> dict[str, Any]:
     }
 
 
-def _flatten(prefix: str, given: Mapping[str, Any]) -> Row:
-    flat: Row = {}
-    for key, value in given.items():
-        if isinstance(value, Mapping) and key not in _LEFT_OUT:
-            flat |= _flatten(f"{prefix}{key}.", value)
-        elif value is None or isinstance(value, str | int | float | bool):
-            flat[prefix + key] = value
-    return flat
-
-
-def _columns(keys: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    first = (*keys, "seed", "verdict", "error", "path", "wall_s", "commit")
-    return list(dict.fromkeys((*first, *(column for row in rows for column in row))))
-
-
-def _array(values: list[Any]) -> pa.Array:
-    """A column; where texts and numbers meet, as in `5` and `none`, all are texts."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if value is None else str(value) for value in values])
-
-
-def _replace_json(path: Path, content: Mapping[str, Any]) -> None:
+def replace_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file of JSON, whole or not at all."""
     draft = path.with_name(f".{path.name}.new")
     write_json(draft, content)
     draft.replace(path)

@@ -84,11 +84,9 @@ def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
     topology, pubsub, workload = plain["topology"], plain["pubsub"], plain["workload"]
     if plain["routing"].get("strategy") == "sim":
         plain["routing"]["selection"] = 2  # which no longer takes unknown histories for similar
-    if topology["kind"] != "waxman-hierarchical":
-        used = {k: v for k, v in topology.items() if k not in ("edge_connection", "border_degree")}
-        if topology["kind"] == "transit-stub":
-            used["generator"] = 2  # which makes other networks of a seed than the first one did
-        plain = {**plain, "topology": used}
+    if topology["kind"] == "transit-stub":
+        # Which makes other networks of a seed than the first one did.
+        plain = {**plain, "topology": {**topology, "generator": 2}}
     if pubsub and pubsub["kind"] != find_workload(workload["kind"]).pubsub:
         return plain
     settings = {key: value for key, value in pubsub.items() if key != "kind"}
@@ -269,7 +267,9 @@ def _columns(
 
 
 def _values(experiment: Experiment, keys: Sequence[str], label: str | None) -> dict[str, Any]:
-    document = experiment.to_dict()
+    plain = experiment.to_dict()
+    # A forwarder's setting that stands in [workload] is resolved in [pubsub].
+    document = plain | {"workload": {**plain["pubsub"], **plain["workload"]}}
     return {key: label if key == VARIANT else _get(document, key) for key in keys}
 
 

@@ -5,7 +5,6 @@ there is kept, and of two that run at once the first to finish is the one that c
 """
 
 import json
-import time
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -17,26 +16,23 @@ from testbed.experiment.file import Experiment, experiment_from_dict
 from testbed.ownership import hand_over
 from testbed.run.directory import Origin
 from testbed.run.lifecycle import run_at
-from testbed.run.verdict import is_judged
+from testbed.run.verdict import is_judged, judge_metrics
 from testbed.sweeps.directory import (
-    Row,
     SweepDirectory,
     check_shared,
-    count_commits,
-    failed_row,
     name_run,
     read_metrics,
     read_row,
 )
 from testbed.sweeps.file import Sweep, SweptExperiment, describe_values
+from testbed.sweeps.progress import ATTEMPTS, Progress
+from testbed.sweeps.rows import Row, count_commits, failed_row, write_table
 from topologies.errors import TopologyError
 
 Measure = Callable[[Path], object]  # which adds to the metrics of a run
 Say = Callable[[str], None]
 # Takes tasks and yields each with its row, in any order; closed early, it cancels the rest.
 Carrier = Callable[[Sequence[str]], Generator[tuple[str, str]]]
-
-ATTEMPTS = 3
 
 
 def play_sweep(
@@ -70,7 +66,7 @@ def play_sweep(
             commits = count_commits(rows.values()).items()
             before = ", ".join(f"{count} of commit {commit}" for commit, count in commits)
             say(f"done before: {before}; this is commit {origin.commit or 'unknown'}")
-        progress = _Progress(len(rows) + len(pending), len(rows), say)
+        progress = Progress(len(rows) + len(pending), len(rows), say)
         try:
             for backend, carrier in carriers.items():
                 chosen = [swept for swept in pending if swept.experiment.backend == backend]
@@ -78,12 +74,12 @@ def play_sweep(
                 with closing(carrier(list(tasks))) as carried:
                     for task, text in carried:
                         row = rows[name_run(tasks[task])] = json.loads(text)
-                        progress.tell(tasks[task], row)
+                        progress.tell(_label(tasks[task]), row)
             directory.remove_partial_runs()
         finally:
             names = [name_run(swept) for swept in sweep.experiments]
             in_order = [rows[name] for name in names if name in rows]
-            directory.write_table(sweep.keys, in_order)
+            write_table(directory.path, "runs", sweep.keys, in_order)
             hand_over([*new, directory.path])
     return in_order
 
@@ -93,36 +89,13 @@ def _find_done(sweep: Sweep, directory: SweepDirectory, is_measured: bool) -> di
     rows = {}
     for swept in sweep.experiments:
         run = directory.run_of(swept)
-        if run.exists() and (not is_measured or _has_metrics(run, swept.experiment)):
+        if run.exists() and (not is_measured or _is_measured(run)):
             rows[run.name] = read_row(run, swept.values, swept.experiment.seed)
     return rows
 
 
-class _Progress:
-    """Says after each run how many are done, and how long the others may take."""
-
-    def __init__(self, runs: int, done_before: int, say: Callable[[str], None]) -> None:
-        self._runs, self._done_before, self._done_now = runs, done_before, 0
-        self._start: float | None = None
-        self._say = say
-
-    def tell(self, swept: SweptExperiment, row: Row) -> None:
-        """Say that one more run has ended."""
-        self._done_now += 1
-        done = self._done_before + self._done_now
-        if self._start is None:  # not when Spark was started, which happens once
-            self._start = time.monotonic() - (row["wall_s"] or 0)
-        left_s = (time.monotonic() - self._start) / self._done_now * (self._runs - done)
-        outcome = row["error"] or f"{row['verdict']} ({row['wall_s']:.1f} s)"
-        what = describe_values({**swept.values, "seed": swept.experiment.seed})
-        left = f"; about {_duration(left_s)} left" if done < self._runs else ""
-        self._say(f"{done} of {self._runs}: {what}: {outcome}{left}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+def _label(swept: SweptExperiment) -> str:
+    return describe_values({**swept.values, "seed": swept.experiment.seed})
 
 
 def write_task(swept: SweptExperiment, directory: SweepDirectory, origin: Origin) -> str:
@@ -194,15 +167,16 @@ def _complete(
     if not run.exists():
         text = (run.parents[1] / "experiment.toml").read_text()
         run_at(run, experiment, text, origin, lambda line: say(f"  {line}"))
-    if measure is not None and not _has_metrics(run, experiment):
+    if measure is not None and not _is_measured(run):
         say("  analysing")
         measure(run)
-        hand_over([run / "analysis"])
+        judge_metrics(run, read_metrics(run) or {})
+        hand_over([run / "analysis", run / "verdict.json"])
 
 
-def _has_metrics(run: Path, experiment: Experiment) -> bool:
-    """Whether a run is measured and, if it is an emulated one, judged with that in view."""
-    return read_metrics(run) is not None and (experiment.backend == "simulation" or is_judged(run))
+def _is_measured(run: Path) -> bool:
+    """Whether a run is measured, and judged with that in view."""
+    return read_metrics(run) is not None and is_judged(run)
 
 
 def _note_failure(folder: Path, run: str) -> None:

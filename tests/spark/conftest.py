@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fixtures.content_runs import KINDS, run_small
+from tests.fixtures.content_runs import run_small
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,4 +27,4 @@ def faulty_metrics(faulty_run: Path, spark: "SparkSession") -> dict[str, Any]:
     """Its metrics; its tables are there, too."""
     from analysis.analyze import analyze_run  # tests without Spark need not wait for its import
 
-    return analyze_run(spark, faulty_run, KINDS)
+    return analyze_run(spark, faulty_run)

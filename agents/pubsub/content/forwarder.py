@@ -64,6 +64,7 @@ class Content(Protocol):
 
     Settings = ContentSettings
     messages = MESSAGES
+    guarantee = "exactly-once"
     settings: ContentSettings
 
     def __init__(self, given: Surroundings) -> None:

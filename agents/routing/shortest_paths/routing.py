@@ -227,7 +227,7 @@ class ShortestPathRouting(Protocol):
         if root in self._links:
             return []
         self._links[root], self._built_us[root] = (), now_us
-        return [Announce(Tree(root, now_us, (), family=_FAMILY))]
+        return [Announce(Tree(root, now_us, (), family=_FAMILY, publisher=root))]
 
     def _make_trees(self, now_us: int) -> Effects:
         """Work out all trees, and announce those in which this peer has other links now."""
@@ -246,7 +246,8 @@ class ShortestPathRouting(Protocol):
         if links == before:
             return []
         self._links[root] = links
-        return tell_links(Tree(root, self._built_us[root], links, family=_FAMILY), before)
+        tree = Tree(root, self._built_us[root], links, family=_FAMILY, publisher=root)
+        return tell_links(tree, before)
 
 
 def _is_worth_telling(before: LinkState, after: LinkState) -> bool:

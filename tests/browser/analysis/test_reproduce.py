@@ -38,3 +38,15 @@ def test_the_page_shows_figures_and_gives_their_data(
     with file.open(newline="") as opened:
         means = {line["variant"]: float(line["mean"]) for line in csv.DictReader(opened)}
     assert means["containment"] > means["underlay"] > 0
+
+
+def test_the_page_of_a_computation_is_like_the_others(browser: WebDriver, tmp_path: Path) -> None:
+    assert reproduce_here(tmp_path, "G2", "--set", "seed=[1, 2, 3]") == 0
+    (page,) = tmp_path.glob("reproduce/small/G2-*.html")
+    browser.get(page.as_uri())
+    assert browser.find_element("css selector", "tbody tr").text.startswith("G2")
+    assert "(3 points)" in browser.find_element("css selector", "section#G2 dl").text
+    figures = browser.find_elements("css selector", "section#G2 figure svg")
+    assert ["396" in figure.text and "1584" in figure.text for figure in figures] == [True, True]
+    links = [link.text for link in browser.find_elements("css selector", "main > section li a.csv")]
+    assert links == ["transit-stub-networks: 9 points"]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from analysis.metrics.overlay import measure_run
-from testbed.experiment.file import Experiment, Fault, experiment_from_dict
+from analysis.metrics.file import measure_run
+from testbed.experiment.faults import Fault
+from testbed.experiment.file import Experiment, experiment_from_dict
 from testbed.run.lifecycle import run_experiment
 
 WALK: dict[str, Any] = {"kind": "tdo-walk", "heartbeat_us": 500_000}

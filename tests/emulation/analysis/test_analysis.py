@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.analyze import analyze_captures, analyze_run
-from tests.fixtures.content_runs import KINDS, run_small
+from analysis.analyze import analyze_run
+from analysis.analyze_captures import analyze_captures
+from tests.fixtures.content_runs import run_small
 from tests.fixtures.literal_frames import rows_of
 from tests.fixtures.tshark import assert_same
 
@@ -35,7 +36,7 @@ def test_tshark_reads_the_same_in_captures_of_a_run(run: Path) -> None:
 
 def test_packets_and_records_agree(run: Path, tmp_path: Path, spark: SparkSession) -> None:
     """Counts exactly; times decide nothing, as the machine may be busy."""
-    found = analyze_run(spark, run, KINDS)
+    found = analyze_run(spark, run)
     assert len(found["checks"]) == 8
     assert {name for name, check in found["checks"].items() if not check["ok"]} == set()
     figures = json.loads((run / "verdict.json").read_text())["figures"]
@@ -66,7 +67,7 @@ def test_packets_and_records_agree(run: Path, tmp_path: Path, spark: SparkSessio
 
     dead = shutil.copytree(run, tmp_path / "dead.partial")
     (dead / "verdict.json").unlink()  # which has the clocks and the run's id
-    partial = analyze_run(spark, dead, KINDS)
+    partial = analyze_run(spark, dead)
     assert "senders' stamps" in partial["notes"]["analysis"]
     again = partial["checks"].pop("delays_agree")  # by another clock, and not how late agents were
     assert again["expected"] == found["checks"].pop("delays_agree")["expected"]

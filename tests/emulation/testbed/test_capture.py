@@ -20,8 +20,8 @@ from testbed.cli import main
 from testbed.emulation.capture import Capture
 from testbed.emulation.ledger import clean
 from testbed.emulation.network import EmulatedNetwork
-from testbed.emulation.run import judge
 from testbed.errors import EmulationError
+from testbed.run.reasons import emulation_reasons
 from tests.fixtures.diamond import diamond
 from topologies.underlay import Channel
 from topologies.underlay_file import save_underlay
@@ -217,9 +217,9 @@ def test_the_disk_bound_holds_and_what_is_missing_is_counted(
 
 def judge_capture(figures: dict[str, Any]) -> list[str]:
     """The reasons against a run of which only the capture is in question."""
-    return judge(
-        {"links": {"forwarded": 1}, "processes": [], "capture": {"vanished": 0, **figures}}
-    )
+    capture = {"vanished": 0, **figures}
+    found = emulation_reasons({"links": {"forwarded": 1}, "processes": [], "capture": capture})
+    return [reason.text for reason in found]
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import pytest
 
 from analysis.captures import PACKETS_SCHEMA, Split, plan_splits, problems, read_both
 from tests.fixtures.capture_files import (
+    BEFORE_IPV4,
+    ETHERNET,
     MICRO,
     NANO,
     PLAIN,
@@ -45,13 +47,15 @@ def made_captures() -> list[bytes]:
         ethernet(error),
         ethernet(ipv6(bytes([17, 0]) + bytes(6) + udp(), 60), 0x86DD),
     ]
-    packets += [ethernet(b"\0\1\x88\x47\1\2\1\xff" + ipv4(udp()), 0x8100)]
+    behind = [(kind, before + ipv4(udp(b"x"))) for kind, before in BEFORE_IPV4.values()]
+    packets += [packet for kind, packet in behind if kind == ETHERNET]
     ends = section() + interface(options=[(2, b"eth0"), (9, b"\x09")]) + interface(RAW)
     blocks = [enhanced(packet, 9, index % 2) for index, packet in enumerate(packets)]
     simple = block(3, struct.pack("<I", len(PLAIN)) + PLAIN)
     others = block(5, bytes(8)) + section(">") + interface(order=">")
     ng = ends + b"".join(blocks) + simple + others + enhanced(PLAIN, order=">")
     links = [pcap([bytes(16) + packet for packet in packets], kind) for kind in (0, 9, 113, 276)]
+    links += [pcap([packet for kind, packet in behind if kind == of], of) for of in (9, 104, 107)]
     return [pcap(packets), pcap(packets, order=">"), ng, *links]
 
 

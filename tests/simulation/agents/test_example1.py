@@ -18,7 +18,7 @@ from agents.runtime.simulator import Simulator
 from testbed.experiment.file import Experiment
 from testbed.run.stage import assign_agents, make_underlay
 from testbed.run.workload import make_workload
-from testbed.simulation.run import RunningAgents
+from testbed.simulation.running_agents import RunningAgents
 from testbed.sweeps.file import load_sweep
 from tests.fixtures.delivery_oracle import Delivery, account
 from topologies.routes import Routes

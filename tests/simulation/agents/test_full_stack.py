@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from agents.runtime.simulator import Simulator
+from testbed.experiment.faults import carry_out
 from testbed.experiment.file import Experiment, experiment_from_dict
 from testbed.run.stage import assign_agents, make_underlay
 from testbed.run.workload import make_workload as draw_run_workload
 from testbed.run.workload import plan_churn
-from testbed.simulation.run import RunningAgents, plan
+from testbed.simulation.faults import SimulatedFaults
+from testbed.simulation.running_agents import RunningAgents
 from tests.fixtures.delivery_oracle import Delivery, account
 from topologies.underlay import Underlay
 from workloads.content.generator import make_workload
@@ -62,7 +64,7 @@ def play(wanted: Experiment, loss_percent: float = 0, kill_cores: int = 0) -> De
     for spec in specs:
         running.add(spec, starts_by_fault=False)
     for fault in churn:
-        plan(fault, simulator, running)
+        carry_out(SimulatedFaults(simulator, running), fault)
     simulator.run(int((START_S + 3) * 1e6))
     host_of = {spec.address: spec.host for spec in specs}
     cores = next(row[3]["cores"] for row in rows if row[2] == "cores_selected")

@@ -10,13 +10,15 @@ from agents.errors import AgentFailed
 from agents.protocol import CancelTimer, Effects, Protocol, Record, Send, SetTimer
 from agents.protocol import Surroundings as Given
 from agents.runtime.simulator import Simulator
-from testbed.experiment.file import Experiment, Fault, TopologySettings
+from testbed.experiment.faults import Fault
+from testbed.experiment.file import Experiment
 from testbed.run.stage import assign_agents, make_underlay
 from testbed.simulation.run import populate
 from tests.fixtures.scripted import Stage, Word, line, ring
 from topologies.errors import TopologyError
 from topologies.hosts import attach_hosts, make_asymmetric
 from topologies.routes import Routes
+from topologies.topology import TopologySettings
 from topologies.underlay import Channel, Underlay
 from topologies.waxman import generate_waxman
 

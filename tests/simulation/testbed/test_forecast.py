@@ -15,9 +15,10 @@ from testbed.emulation.forecast import (
     foresee,
     rehearse,
 )
-from testbed.experiment.file import Experiment, TopologySettings
+from testbed.experiment.file import Experiment
 from testbed.run.lifecycle import run_experiment
 from testbed.run.stage import assign_agents, make_underlay
+from topologies.topology import TopologySettings
 
 SMALL = Experiment(
     "small",

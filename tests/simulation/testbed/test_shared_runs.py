@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.metrics.recorded_routing import measure_run
-from testbed.sweeps.directory import Row, SweepDirectory, find_runs
+from analysis.metrics.file import measure_run
+from testbed.sweeps.directory import SweepDirectory, find_runs
 from testbed.sweeps.file import load_sweep
+from testbed.sweeps.rows import Row
 from testbed.sweeps.runs import perform_here, play_sweep
 
 TEXT = """

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.analyze import analyze_run
-from tests.fixtures.content_runs import KINDS, run_small
+from tests.fixtures.content_runs import run_small
 from tests.fixtures.spark_cluster import QUICK_JAVA, standalone_cluster
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_cluster_that_loses_a_worker_finds_the_same(tmp_path: Path, spark: Spa
     here = run_small(tmp_path / "results")
     there = tmp_path / "there"
     shutil.copytree(here, there)
-    expected = analyze_run(spark, here, KINDS)
+    expected = analyze_run(spark, here)
     cluster = tmp_path / "cluster"
     cluster.mkdir()
     with standalone_cluster(cluster, {}) as master:

@@ -11,9 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from analysis.captures import PACKETS_SCHEMA, find_captures
+from analysis.captures import PACKETS_SCHEMA, find_captures, plan_parts
 from analysis.captures.data_source import read_options, register
-from analysis.captures.finding import plan_parts
 from analysis.captures.parquet import Written, write_packets
 from analysis.errors import AnalysisError, CaptureError
 from analysis.spark.session import open_session

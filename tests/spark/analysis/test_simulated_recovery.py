@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.analyze import analyze_run
-from tests.fixtures.content_runs import KINDS, run_small
+from tests.fixtures.content_runs import run_small
 from topologies.underlay_file import load_underlay
 
 CUT_S, MENDED_S = 15.05, 18.05
@@ -46,7 +46,7 @@ def delays_us(run: Path) -> list[tuple[int, int]]:
 def test_a_cut_delays_deliveries_until_after_it_is_mended_and_loses_none(
     run: Path, spark: SparkSession
 ) -> None:
-    metrics = analyze_run(spark, run, KINDS)
+    metrics = analyze_run(spark, run)
     delivery = metrics["delivery"]
     assert delivery["delivered"] == delivery["expected"] > 100
     assert (delivery["duplicates"], delivery["unasked"]) == (0, 0)

@@ -1,27 +1,23 @@
-"""What tables are made of: contents, packets, messages, the ways of events, and checks on them."""
+"""What tables are made of: packets, messages, and checks on them."""
 
 import json
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from analysis.captures import PACKETS_SCHEMA
 from analysis.errors import AnalysisError
-from analysis.metrics import checks
-from analysis.metrics import routing as metrics
-from analysis.run_directory import RunFiles
-from analysis.tables import events as event_tables
+from analysis.metrics import packet_checks as checks
+from analysis.metrics.checks import failing, judge_check
+from analysis.metrics.packet_summary import packet_delays
+from analysis.run_directory import RecordedRun
 from analysis.tables import packets as packet_tables
-from analysis.tables.content import box_bits, is_match, point_bits
 from analysis.tables.schemas import conform
 from tests.fixtures.literal_frames import literal, row_of, rows_of
 from topologies.underlay import Channel, Host, Link, Router, Underlay
-from workloads.content.subscription import Point, Subscription
 
 LINE = Underlay(
     (Router("r1"), Router("r2")),
@@ -32,29 +28,6 @@ LINE = Underlay(
     ),
     (Host("h1"), Host("h2")),
 )
-
-
-def records(spark: SparkSession, *rows: tuple[int, str, str, dict[str, Any]]) -> DataFrame:
-    names = ("time_us", "host", "what", "values")
-    columns = [[r[at] if at < 3 else json.dumps(r[3]) for r in rows] for at in range(4)]
-    types = (pa.int64(), pa.string(), pa.string(), pa.string())
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    return spark.createDataFrame(pa.table(dict(zip(names, arrays, strict=True))))
-
-
-def test_contents_match_as_agents_match_them(spark: SparkSession) -> None:
-    chance = Random(5)
-    boxes = [0, 66**5 - 1, *(chance.randrange(66**5) for _ in range(150))]
-    points = [0, 11**5 - 1, *(chance.randrange(11**5) for _ in range(150))]
-    frame = spark.createDataFrame(pa.table({"box": boxes, "point": points}))
-    bits = frame.select("box", "point", box_bits(F.col("box")), point_bits(F.col("point")))
-    ours = bits.toDF("box", "point", "b", "p").withColumn(
-        "is_match", is_match(F.col("b"), F.col("p"))
-    )
-    for row in rows_of(ours):
-        box, point = Subscription(row["box"]), Point(row["point"])
-        assert (row["b"], row["p"]) == (box.bits, point.bits)
-        assert row["is_match"] == box.matches(point)
 
 
 def test_a_message_is_one_row_however_often_it_was_sent(spark: SparkSession) -> None:
@@ -106,104 +79,19 @@ def test_a_message_is_one_row_however_often_it_was_sent(spark: SparkSession) -> 
 
 @pytest.mark.parametrize(("name", "time_us"), [("run", 2_000_000), ("run.partial", 2_000_500)])
 def test_clocks_drift_evenly_through_a_run_whose_end_is_known(
-    name: str, time_us: int, spark: SparkSession
+    name: str, time_us: int, tmp_path: Path, spark: SparkSession
 ) -> None:
     """Stretched twofold, 10 s long, with a clock that was put forward by 5 ms in all."""
     clock = {"origin_ns": 1_000, "realtime_offset_ns": 7, "realtime_offset_end_ns": 5_000_007}
     experiment = {"backend": "emulation", "duration_s": 10.0, "time_scale": 2.0}
-    run = RunFiles(Path(name), LINE, experiment, {"clock": clock})
+    run = RecordedRun(tmp_path / name)
+    run.path.mkdir()
+    (run.path / "run.json").write_text(json.dumps({"experiment": experiment}))
+    (run.path / "verdict.json").write_text(json.dumps({"figures": {"clock": clock}}))
     packet = {"ip_version": 4, "time_ns": 1_007 + 4_001_000_000}
     captured = spark.createDataFrame(pa.Table.from_pylist([packet], PACKETS_SCHEMA))
     crossings = packet_tables.captured_crossings(captured, packet_tables.channels(spark, LINE), run)
     assert row_of(crossings)["time_us"] == pytest.approx(time_us, abs=1)
-
-
-def test_the_way_of_an_event_is_that_of_its_sender_and_one_link_more(spark: SparkSession) -> None:
-    def came(host: str, sender: str, hops: int, event_id: int = 1) -> dict[str, Any]:
-        return {"event_id": event_id, "host": host, "publisher": "a", "from_host": sender,
-                "hops": hops, "link_us": 10 * hops}  # fmt: skip
-
-    frame = literal(
-        spark, "receptions",
-        came("c", "b", 2), came("b", "a", 1), came("d", "c", 3), came("e", "gone", 3),
-        came("f", "e", 4), came("b", "a", 1, event_id=2), came("a", "b", 2, event_id=2),
-    )  # fmt: skip
-    found = {
-        (r["event_id"], r["host"]): (r["path_us"], "".join(r["path"]))
-        for r in rows_of(event_tables.event_paths(frame.drop("path", "path_us")))
-    }
-    assert found == {
-        (1, "b"): (10, "ab"), (1, "c"): (30, "abc"), (1, "d"): (60, "abcd"), (2, "b"): (10, "ab"),
-    }  # fmt: skip
-
-
-def test_an_interest_lasts_until_undone_or_its_agent_or_the_run_ends(spark: SparkSession) -> None:
-    said = records(
-        spark,
-        (10, "h1", "subscribed", {"subscription": 7}),
-        (20, "h1", "subscribed", {"subscription": 8}),
-        (50, "h1", "unsubscribed", {"subscription": 7}),
-        (70, "h1", "subscribed", {"subscription": 7}),
-        (0, "h2", "agent_started", {}),
-        (5, "h2", "subscribed", {"subscription": 7}),
-        (60, "h2", "agent_started", {}),
-        (61, "h2", "subscribed", {"subscription": 7}),
-    )
-    ends = event_tables.agent_ends(spark, said, [(40, "h2")]).cache()
-    assert {tuple(row) for row in ends.collect()} == {("h2", 40), ("h2", 60)}
-    spans = {
-        (r["host"], r["subscription"], r["from_us"], r["until_us"])
-        for r in rows_of(event_tables.interests(said, ends, 100))
-    }
-    assert spans == {
-        ("h1", 7, 10, 50), ("h1", 8, 20, 100), ("h1", 7, 70, 100), ("h2", 7, 5, 40),
-        ("h2", 7, 61, 100),
-    }  # fmt: skip
-
-
-def test_an_agent_that_says_no_more_has_ended_unless_nobody_does(spark: SparkSession) -> None:
-    said = [(0, "h1", "x", {}), (7, "h1", "x", {}), (3, "h2", "x", {}), (5, "h3", "x", {})]
-    silent = records(spark, *said)
-    assert event_tables.agent_ends(spark, silent, [(4, "h3")]).collect() == [("h3", 4)]
-    told = records(spark, *said, (9, "h2", "agent_ended", {}))
-    ends = event_tables.agent_ends(spark, told, [(4, "h3")]).collect()
-    assert sorted(map(tuple, ends)) == [("h1", 7), ("h3", 4)]
-
-
-def test_a_link_of_a_tree_ends_when_no_end_has_it(spark: SparkSession) -> None:
-    nodes = packet_tables.nodes(spark, LINE)
-    at = {row["node"]: row["address"] for row in rows_of(nodes)}
-
-    def link(time_us: int, host: str, change: str, peer: str, version: int) -> Any:
-        return time_us, host, f"tree_link_{change}", {"version": version, "peer": at[peer]}
-
-    said = records(
-        spark,
-        link(10, "h1", "added", "h2", 1), link(12, "h2", "added", "h1", 1),
-        link(30, "h2", "removed", "h1", 1), link(33, "h1", "removed", "h2", 1),
-        link(40, "h2", "added", "h1", 2),
-        # h2 dies at 60 and says nothing; h1 notices later, or has died as well.
-        link(41, "h1", "added", "h2", 3), link(42, "h2", "added", "h1", 3),
-        link(70, "h1", "removed", "h2", 3),
-        link(43, "h2", "added", "h1", 4), link(44, "h1", "added", "h2", 4),
-        link(80, "h1", "added", "h2", 5), link(81, "h2", "added", "h1", 5),
-    )  # fmt: skip
-    ends = spark.createDataFrame([("h2", 60), ("h2", 30)], "host string, end_us long")
-    unicast = literal(
-        spark, "unicast",
-        {"source": "h1", "target": "h2", "delay_us": 5},
-        {"source": "h2", "target": "h1", "delay_us": 6},
-    )  # fmt: skip
-    found = event_tables.tree_edges(said, nodes, unicast, ends)
-    first, *others = rows_of(conform(found, "tree_edges"))
-    assert first == {
-        "version": 1, "a": "h1", "b": "h2", "added_us": 10, "removed_us": 33, "ends": 2,
-        "delay_us": 5, "delay_back_us": 6,
-    }  # fmt: skip
-    # Version 4 is still held by h1; in version 5, h2 has come back.
-    assert [(row["version"], row["removed_us"], row["ends"]) for row in others] == [
-        (2, 60, 1), (3, 70, 2), (4, None, 2), (5, None, 2),
-    ]  # fmt: skip
 
 
 def test_checks_notice_what_is_missing(spark: SparkSession) -> None:
@@ -217,15 +105,15 @@ def test_checks_notice_what_is_missing(spark: SparkSession) -> None:
         pa.Table.from_pylist([{"sender": "h1", "kind_name": "Word", "sent": 3, "unsent": 0}])
     )
     copies = spark.createDataFrame(pa.Table.from_pylist([{"sender": "h1", "copies_counted": 3}]))
-    assert checks.judge_check(row_of(checks.sent_by_kind(messages, kinds))) == {
+    assert judge_check(row_of(checks.sent_by_kind(messages, kinds))) == {
         "ok": False, "expected": 3, "found": 2, "differing": 1,
     }  # fmt: skip
-    assert checks.judge_check(row_of(checks.copies_sent(messages, copies)))["ok"]
-    whole = checks.judge_check(row_of(checks.whole_routes(messages)))
+    assert judge_check(row_of(checks.copies_sent(messages, copies)))["ok"]
+    whole = judge_check(row_of(checks.whole_routes(messages)))
     assert whole == {"ok": False, "expected": 2, "found": 1}
-    orphans = checks.judge_check(row_of(checks.packets_of_messages(messages, loads)))
+    orphans = judge_check(row_of(checks.packets_of_messages(messages, loads)))
     assert orphans == {"ok": False, "expected": 9, "found": 8}
-    assert checks.failing({"routes_whole": whole, "fine": {"ok": True}}) == (
+    assert failing({"routes_whole": whole, "fine": {"ok": True}}) == (
         "routes_whole: expected 2, found 1"
     )
 
@@ -245,7 +133,7 @@ def test_a_reception_without_a_packet_on_a_link_is_noticed(spark: SparkSession) 
         (rows, 3), ([*rows, lost], 3), ([rows[0], rows[0], rows[2]], 2), ([*rows[:2], lost], 2),
     ):  # fmt: skip
         frame = literal(spark, "packets", *packets)
-        check = checks.judge_check(row_of(checks.receptions_on_links(receptions, frame, links)))
+        check = judge_check(row_of(checks.receptions_on_links(receptions, frame, links)))
         assert check == {"ok": found == 3, "expected": 3, "found": found}
 
 
@@ -271,7 +159,7 @@ def test_an_arrival_that_no_agent_recorded_is_noticed(spark: SparkSession) -> No
             "events": [{"event_id": 1, "publisher": "h1"}],
         }
         tables = (literal(spark, name, *rows) for name, rows in frames.items())
-        return checks.judge_check(row_of(checks.arrivals_received(*tables, lasting)))
+        return judge_check(row_of(checks.arrivals_received(*tables, lasting)))
 
     assert check(receptions) == {"ok": True, "expected": 2, "found": 2}
     assert check(receptions[1:]) == {"ok": False, "expected": 2, "found": 1}
@@ -299,8 +187,8 @@ def test_delays_are_compared_by_records_and_by_packets(spark: SparkSession) -> N
     def check(delivered: list[Any], sent: list[Any], agents_us: float = 30) -> dict[str, Any]:
         miles = [{"to_node": host, "delay_us": 40} for host in ("h1", "h2", "h3")]
         frames = {"deliveries": delivered, "messages": sent, "link_loads": miles}
-        delays = metrics.packet_delays(*(literal(spark, n, *rows) for n, rows in frames.items()))
-        return checks.judge_check(row_of(checks.delays_agree(delays, agents_us)))
+        delays = packet_delays(*(literal(spark, n, *rows) for n, rows in frames.items()))
+        return judge_check(row_of(checks.delays_agree(delays, agents_us)))
 
     found = check([*deliveries, own], [*messages, repeated])
     assert (found["ok"], found["expected"], found["found"]) == (True, 8, 8)

@@ -112,6 +112,99 @@ def test_an_unknown_claim_is_a_wrong_command(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.startswith("tdo: claim T55: expected one of T1, ")
 
 
+def test_claims_that_need_no_network_are_computed_and_found_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = ("--set", "routers=[100, 1640]", "--set", "seed=[1, 2, 3]")
+    assert reproduce_here(tmp_path, "G1", *sizes) == 0
+    text, (claim,) = outcome(capsys)
+    assert "6 points, 0 of them done before, 6 to do" in text
+    assert (claim["id"], claim["holds"], claim["runs"], claim["failed"]) == ("G1", True, 3, 0)
+    low, high = claim["interval"]
+    assert 5.0 < low < high < 5.5 and claim["interval_of"] == "mean hops"
+    (written,) = tmp_path.glob("reproduce/small/G1-*.html")
+    page = written.read_text()
+    assert re.findall('<svg role=.img. aria-label=.([^ ]*)"', page) == [
+        "G1-waxman-networks-waxman-hops",
+        "G1-waxman-networks-waxman-degree",
+    ]
+    assert 'download="waxman-networks-points.csv"' in page and "<!--" not in page
+
+    assert reproduce_here(tmp_path, "g1", *sizes) == 0
+    again, claims = outcome(capsys)
+    assert "6 points, 6 of them done before, 0 to do" in again
+    assert claims == [claim]
+
+
+def test_a_point_that_fails_is_told_and_decides_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ("--set", "routers=[2, 1640]", "--set", "seed=[1, 2, 3]")
+    assert reproduce_here(tmp_path, "G1", *few) == 1
+    text, (claim,) = outcome(capsys)
+    assert "failed: routers: expected more routers than links_per_router" in text
+    assert (claim["holds"], claim["failed"]) == (True, 0)  # those were for the pictures
+
+    (point,) = tmp_path.glob("waxman-networks/points/routers-1640-s2-*.json")
+    point.unlink()
+    point.mkdir()  # which can be neither read nor written
+    with pytest.raises(OSError):
+        reproduce_here(tmp_path, "G1", *few)
+    (table,) = tmp_path.glob("waxman-networks/computation-*/points.csv")
+    assert [line.split(",")[1] for line in table.read_text().splitlines() if "1640" in line] == [
+        "1", "3",
+    ]  # fmt: skip
+
+
+def test_runs_and_computations_take_the_changes_that_they_know(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = ("--set", "seed=[4, 5, 6]", "--set", "routers=1584", "--set", "duration_s=70")
+    assert reproduce_here(tmp_path, "T12", "G2", *changes) == 0
+    _, (example, networks) = outcome(capsys)
+    assert (example["id"], example["runs"]) == ("T12", 6)
+    assert (networks["id"], networks["runs"]) == ("G2", 3)
+    names = [path.name[:14] for path in sorted(tmp_path.glob("*/points/*.json"))]
+    assert names == ["routers-1584-s", "routers-1584-s", "routers-1584-s"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["G", "--set", "hosts=3"],
+            "--set: expected one of routers, seed, as these claims need no",
+        ),
+        (["G1", "--set", "routers=many"], "--set: waxman-networks: routers: expected different"),
+        (["G1", "X1"], "claim X1: expected one of T1, T2, "),
+        (["S"], "claim S: expected one of T1, T2, "),
+    ],
+)
+def test_a_wrong_command_is_told_in_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *arguments]) == 2
+    found = capsys.readouterr().err
+    assert found.startswith(f"tdo: {message}") and found.count("\n") == 1
+
+
+def test_claims_are_listed_with_paper_and_section(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--list", "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("T  Tariq, Koldehofe and Rothermel, “Efficient content-based ")
+    assert lines[1] == "   6.1 Performance of TDO"
+    claims = json.loads(lines[-1])["claims"]
+    ids = [claim["id"] for claim in claims]
+    assert ids == [*(f"T{number}" for number in range(1, 13)), "G1", "G2"]
+    assert all(any(line.startswith(f"     {id_} ") for line in lines) for id_ in ids)
+    assert (claims[11]["section"], claims[11]["figure"]) == ("1 Introduction", "1")
+    assert claims[-1]["paper"].startswith("Networks of the programs BRITE")
+    assert claims[-1]["needs"] == ["transit-stub-networks"]
+
+    assert main(["reproduce", "--list", "g2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
 @pytest.mark.slow
 def test_the_command_carries_runs_on_spark(tmp_path: Path) -> None:
     done = subprocess.run(

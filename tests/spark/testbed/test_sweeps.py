@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.metrics.overlay import measure_run
+from analysis.metrics.file import measure_run
 from analysis.spark.tasks import _zip_packages
-from testbed.commands.sweep import PACKAGES, carry_in_session
+from testbed.commands.carriers import PACKAGES
+from testbed.commands.sweep import carry_runs
 from testbed.errors import UsageError
 from testbed.run.directory import Origin
 from testbed.run.lifecycle import run_at
-from testbed.sweeps.directory import Row, SweepDirectory, name_run
+from testbed.sweeps.directory import SweepDirectory, name_run
 from testbed.sweeps.file import Sweep, load_sweep
+from testbed.sweeps.rows import Row
 from testbed.sweeps.runs import Measure, perform_here, perform_task, play_sweep, write_task
 from tests.fixtures.spark_cluster import QUICK_JAVA, standalone_cluster
 
@@ -97,7 +99,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     (runs / "hosts-4-s5-left.partial").mkdir(exist_ok=True)
 
     said: list[str] = []
-    carrier = partial(carry_in_session, spark, 2, None)
+    carrier = carry_runs(spark, 2, None)
     rows = play_sweep(sweep, directory, {"simulation": carrier}, False, said.append)
     assert said[0] == f"10 runs, {len(done)} of them done before, {10 - len(done)} to do"
     assert said[1].startswith(f"done before: {len(done)} of commit ")
@@ -130,7 +132,7 @@ def test_what_fails_is_tried_again_and_takes_no_other_with_it(
             raise RuntimeError(f"never, said {before}")
         return measure_run(run)
 
-    carrier = partial(carry_in_session, spark, 2, measure)
+    carrier = carry_runs(spark, 2, measure)
     rows = play_sweep(sweep, directory, {"simulation": carrier}, True, lambda _line: None)
     assert [row["verdict"] for row in rows] == ["valid", "valid", "failed", "valid"]
     assert rows[2]["error"] == "RuntimeError: never, said 2"
@@ -239,7 +241,7 @@ def test_a_cluster_does_the_same(tmp_path: Path, spark: "SparkSession") -> None:
     sweep = load_sweep(EXAMPLE)
     # The driver's own figures are for people: here it is enough to have the rows.
     local = SweepDirectory.of(sweep, tmp_path / "local")
-    carrier = partial(carry_in_session, spark, 2, measure_run)
+    carrier = carry_runs(spark, 2, measure_run)
     play_sweep(replace(sweep, figures=()), local, {"simulation": carrier}, True, lambda _: None)
     here, there = (read_csv(Path(folder, "runs.csv")) for folder in (local.path, outcome["path"]))
     assert [comparable(row) for row in here] == [comparable(row) for row in there]

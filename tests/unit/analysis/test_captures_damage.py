@@ -10,6 +10,9 @@ import pytest
 
 from analysis.captures import Split, plan_splits, read_both
 from tests.fixtures.capture_files import (
+    LAST_LABEL,
+    MICRO,
+    NANO,
     PLAIN,
     RAW,
     block,
@@ -23,6 +26,7 @@ from tests.fixtures.capture_files import (
     record,
     rows,
     section,
+    service_header,
     udp,
 )
 
@@ -53,6 +57,8 @@ def claims(length: int) -> bytes:
         (pcap([PLAIN]) + claims(262_144) + bytes(1_000), 1, [(87, "cut short")]),
         (pcap([bytes(262_144), PLAIN]), 2, []),
         (pcap([PLAIN], 147), 1, [(20, "unknown link type")]),
+        (pcap([])[:6] + b"\x05\0" + pcap([PLAIN])[8:], 1, [(6, "unknown version")]),
+        (pcap([])[:6] + b"\x02\0" + pcap([PLAIN])[8:], 1, [(6, "unknown version")]),
     ],
 )
 def test_pcap(content: bytes, packets: int, found: list[tuple[int, str]], tmp_path: Path) -> None:
@@ -68,7 +74,7 @@ def ng_block(kind: int, length: int, content: bytes, end: int | None = None) -> 
 
 BIG = struct.pack("<IIIII", 0, 0, 0, 100, 100)
 SIZE = len(NG)
-STRANGER, TOO_LONG = "unknown interface", "impossible length"
+STRANGER, TOO_LONG, BAD_OPTION = "unknown interface", "impossible length", "bad option"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +85,14 @@ STRANGER, TOO_LONG = "unknown interface", "impossible length"
         (section()[:10], 0, [(0, "cut short")]),
         (section()[:8] + b"ABCD" + section()[12:], 0, [(0, "bad block")]),
         (section()[:12] + b"\x09" + section()[13:], 0, [(0, "unknown version")]),
+        (section(minor_version=1) + interface() + enhanced(PLAIN), 0, [(0, "unknown version")]),
+        (section(">", 3) + interface(order=">"), 0, [(0, "unknown version")]),
+        (section(minor_version=2) + interface() + enhanced(PLAIN), 1, []),  # means 1.0
+        (NG + enhanced(PLAIN) + section(minor_version=9), 1, [(SIZE + 80, "unknown version")]),
+        # Options that make no sense are ignored.
+        (section() + interface(options=[(9, b"\x09\0")]) + enhanced(PLAIN), 1, [(28, BAD_OPTION)]),
+        (section() + interface(options=[(14, b"\1")]) + enhanced(PLAIN), 1, [(28, BAD_OPTION)]),
+        (section() + block(1, b"\1" + bytes(7) + b"\2\0\x09\0" + bytes(4)), 0, [(28, BAD_OPTION)]),
         (NG + enhanced(PLAIN)[:-1], 0, [(SIZE, "cut short")]),
         (NG + enhanced(PLAIN) + bytes(3), 1, [(SIZE + 80, "cut short")]),
         # Whole blocks that make no sense are left out.
@@ -131,6 +145,12 @@ def test_more_interfaces_than_anyone_has(tmp_path: Path) -> None:
         (ethernet(b"\0\1\x81\0" * 100, 0x8100), "too many headers"),
         (ethernet(b"\0\1", 0x8100), "packet ends within a header"),
         (ethernet(ipv4(udp(b"TD\x02" + bytes(37), 7001, 7001))), "unknown version of our header"),
+        (ethernet(bytes(5), 0xF1C1), "packet ends within a header"),
+        (ethernet(service_header(1, words=9)[:-1], 0x894F), "packet ends within a header"),
+        (ethernet(service_header(1)[:3], 0x894F), "packet ends within a header"),
+        (ethernet(b"\xaa\xaa\3\0\0", 5), "packet ends within a header"),
+        (ethernet(LAST_LABEL, 0x8847), "packet ends within a header"),
+        (ethernet(service_header(4) * 65, 0x894F), "too many headers"),
     ],
 )
 def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) -> None:
@@ -141,6 +161,79 @@ def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) 
     # What was cut on purpose is not at fault; what was not, still is.
     path.write_bytes(pcap([]) + record(packet, 1, 1, wire=len(packet) + 1))
     assert [found for _, found in errors(path)] == [reason] * (not reason.startswith("packet"))
+
+
+@pytest.mark.parametrize(
+    ("link_type", "before", "what"),
+    [
+        (1, ethernet(b"", 0x88B5), "EtherType 0x88b5"),
+        (1, ethernet(b"", 0x05DD), "EtherType 0x05dd"),
+        (1, ethernet(b"\0\5\xda\xda", 0x8100), "EtherType 0xdada"),
+        (1, ethernet(b"", 0x8899), "EtherType 0x8899"),  # the tag of a switch
+        (
+            1,
+            ethernet(b"\x2c\0\0\0\0\1" + bytes(10), 0x88E5),
+            "MACsec that cannot be read (TCI 0x2c)",
+        ),
+        (1, ethernet(b"\4\0\0\0\0\1\0\0", 0x88E5), "(TCI 0x04)"),
+        (1, ethernet(b"\x80\0\0\0\0\1\x08\0", 0x88E5), "(TCI 0x80)"),  # another version
+        (1, ethernet(service_header(6), 0x894F), "NSH next protocol 6"),
+        (1, ethernet(LAST_LABEL + bytes(4) + ethernet(b""), 0x8847), "begins with 0x00"),
+        (1, ethernet(b"\x7e\x7e\3", 32), "LLC service access point 0x7e"),
+        (1, ethernet(b"\xaa\xaa\3\0\x80\xc2\0\7", 37), "SNAP organisation 0x0080c2"),
+        (0, b"\x63\0\0\0", "address family 99"),
+        (9, b"\xff\3\0\x3d", "PPP protocol 0x003d"),
+        (1, ethernet(b"\x11\0\0\1\0\x1f\0\xfd", 0x8864), "PPP protocol 0x00fd"),
+        (104, b"\x0f\0\0\1", "HDLC protocol 0x0001"),
+        (104, b"\x0f\0\x12\x34", "EtherType 0x1234"),
+        (107, b"\x18\x41\3\xb1", "NLPID 0xb1"),
+        (107, b"\x18\x40\x40\x40\x41\3\xcc", "address without an end"),
+        (113, bytes(14) + b"\0\5", "Linux packet type 0x0005"),
+    ],
+)
+def test_what_is_not_followed_is_counted(
+    link_type: int, before: bytes, what: str, tmp_path: Path
+) -> None:
+    """Nothing in these packets is known to be IP, and what they carry may well be."""
+    path = tmp_path / "capture"
+    path.write_bytes(pcap([b"", before + ipv4(udp(b"x"))], link_type))
+    assert [row["source"] for row in rows(path)] == [None, None]
+    found = [problem for _, problems in read_both(Split(str(path))) for problem in problems]
+    (problem,) = [problem for problem in found if problem.reason == "unknown protocol"]
+    assert problem.offset == 24 + 16
+    assert problem.detail.startswith("packet 2: expected IP, found ") and what in problem.detail
+
+
+def test_what_was_not_captured_is_not_lost_by_the_reader(tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    behind = {0x88B5: b"", 0x894F: service_header(6), 0x8847: LAST_LABEL}
+    begins = [ethernet(header, ether_type) for ether_type, header in behind.items()]
+    path.write_bytes(pcap([]) + b"".join(record(begin, 1, 1, wire=999) for begin in begins))
+    assert len(rows(path)) == 3
+    assert errors(path) == []
+
+
+@pytest.mark.parametrize(
+    ("magic", "fraction"),
+    [(MICRO, 1_000_000), (MICRO, 0xFFFFFFFF), (NANO, 1_000_000_000), (NANO, 0xFFFFFFFF)],
+)
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_fractions_that_are_no_fractions(
+    magic: int, fraction: int, order: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "capture"
+    times = [(5, 1), (5, fraction), (6, fraction - 1), (7, 2)]
+    packets = [record(PLAIN, *time, order) for time in times]
+    path.write_bytes(pcap([], order=order, magic=magic) + b"".join(packets))
+    tick_ns = 1_000 if magic == MICRO else 1
+    last_ns = 6 * 10**9 + (fraction - 1) * tick_ns if fraction < 0xFFFFFFFF else None
+    expected = [5 * 10**9 + tick_ns, None, last_ns, 7 * 10**9 + 2 * tick_ns]
+    assert [row["time_ns"] for row in rows(path)] == expected
+    assert {row["target_port"] for row in rows(path)} == {53}
+    lost = [24 + at * len(packets[0]) for at, time_ns in enumerate(expected) if time_ns is None]
+    assert errors(path) == [(offset, "impossible time") for offset in lost]
+    found = [problem for _, problems in read_both(Split(str(path))) for problem in problems]
+    assert found[0].detail == f"expected less than a second, found {fraction} ticks of it"
 
 
 @pytest.mark.parametrize(

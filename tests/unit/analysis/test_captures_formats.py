@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from agents.wire.codec import HEADER, MAGIC, VERSION
-from analysis.captures.transport_layouts import OWN_BYTES, TRANSPORT
+from analysis.captures.layouts import OWN_BYTES, TRANSPORT
 from tests.fixtures.capture_files import (
+    BEFORE_IPV4,
     ETHERNET,
     MICRO,
     NANO,
@@ -27,6 +28,7 @@ from tests.fixtures.capture_files import (
     record,
     rows,
     section,
+    service_header,
     udp,
 )
 
@@ -170,26 +172,7 @@ def test_blocks_that_are_no_packets_are_passed_by(tmp_path: Path) -> None:
 
 
 IP = ipv4(udp(b"x"))
-LINKS = {
-    "Ethernet": (1, ethernet(IP)),
-    "VLAN": (1, ethernet(b"\0\5\x08\0" + IP, 0x8100)),
-    "stacked VLANs": (1, ethernet(b"\0\5\x81\0\0\6\x91\0\0\7\x08\0" + IP, 0x88A8)),
-    "MPLS": (1, ethernet(b"\1\2\0\xff" + b"\1\2\1\xff" + IP, 0x8847)),
-    "VLAN and MPLS": (1, ethernet(b"\0\5\x88\x47" + b"\1\2\1\xff" + IP, 0x8100)),
-    "raw": (101, IP),
-    "raw, of BSD": (12, IP),
-    "raw, of OpenBSD": (14, IP),
-    "IPv4": (228, IP),
-    "cooked": (113, bytes(14) + b"\x08\0" + IP),
-    "cooked, version 2": (276, b"\x08\0" + bytes(18) + IP),
-    "cooked with VLAN": (113, bytes(14) + b"\x81\0" + b"\0\5\x08\0" + IP),
-    "null, little-endian": (0, b"\2\0\0\0" + IP),
-    "null, big-endian": (0, b"\0\0\0\2" + IP),
-    "loop": (108, b"\0\0\0\2" + IP),
-    "PPP": (9, b"\xff\3\0\x21" + IP),
-    "PPP, short": (9, b"\x21" + IP),
-    "PPP with MPLS": (50, b"\xff\3\x02\x81" + b"\1\2\1\xff" + IP),
-}
+LINKS = {name: (link_type, before + IP) for name, (link_type, before) in BEFORE_IPV4.items()}
 
 
 @pytest.mark.parametrize(("link_type", "packet"), LINKS.values(), ids=LINKS)
@@ -200,7 +183,18 @@ def test_link_types(link_type: int, packet: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("link_type", "before"),
-    [(1, ethernet(b"", 0x86DD)), (101, b""), (229, b""), (0, b"\x1e\0\0\0"), (9, b"\0\x57")],
+    [
+        (1, ethernet(b"", 0x86DD)),
+        (1, ethernet(b"\0\0\0\7\x86\xdd", 0xF1C1)),
+        (1, ethernet(service_header(2), 0x894F)),
+        (101, b""),
+        (229, b""),
+        (0, b"\x1e\0\0\0"),
+        (9, b"\0\x57"),
+        (104, b"\x0f\0\x86\xdd"),
+        (107, b"\x18\x41\3\x8e"),
+        (107, b"\x18\x41\x86\xdd"),
+    ],
 )
 def test_link_types_with_ipv6(link_type: int, before: bytes, tmp_path: Path) -> None:
     row = from_packet(tmp_path, before + ipv6(udp()), link_type)
@@ -209,9 +203,30 @@ def test_link_types_with_ipv6(link_type: int, before: bytes, tmp_path: Path) -> 
     assert_has(row, source_port=5000, target_port=53, udp_length=8)
 
 
-def test_what_is_not_ip_has_a_row_and_no_fields(tmp_path: Path) -> None:
-    row = from_packet(tmp_path, ethernet(bytes(28), 0x0806))
-    assert_has(row, captured_bytes=42, ip_version=None, source=None, protocol=None)
+@pytest.mark.parametrize(
+    ("link_type", "before"),
+    [
+        (1, ethernet(b"", 0x0806)),  # ARP
+        (1, ethernet(b"\0\5\x88\xcc", 0x8100)),  # LLDP behind a VLAN tag
+        (1, ethernet(b"\x42\x42\3", 38)),  # spanning tree
+        (1, ethernet(b"\xaa\xaa\3\0\0\x0c\x20\0", 38)),  # discovery of Cisco
+        (1, ethernet(b"\x11\0\0\1\0\x1f\xc0\x21", 0x8864)),  # PPPoE, setting up
+        (1, ethernet(service_header(0), 0x894F)),  # NSH around nothing
+        (0, b"\7\0\0\0"),  # OSI
+        (9, b"\xff\3\x80\x21"),  # PPP, setting up
+        (104, b"\x8f\0\x80\x35"),  # SLARP
+        (104, b"\x8f\0\x20\0"),  # discovery of Cisco
+        (107, b"\0\1\x08\0"),  # signalling on circuit 0
+        (107, b"\0\1\3\x08"),  # management
+        (107, b"\x18\x41\xaf"),  # identification
+        (113, bytes(14) + b"\0\1"),  # IPX
+    ],
+)
+def test_what_is_not_ip_has_a_row_and_no_fields(
+    link_type: int, before: bytes, tmp_path: Path
+) -> None:
+    row = from_packet(tmp_path, before + IP, link_type)
+    assert_has(row, captured_bytes=len(before + IP), ip_version=None, source=None, protocol=None)
 
 
 def test_odd_packets_do_not_disturb_plain_ones(tmp_path: Path) -> None:
@@ -222,7 +237,7 @@ def test_odd_packets_do_not_disturb_plain_ones(tmp_path: Path) -> None:
     found = rows(path)
     first, last = ({**found[at], "number": 0, "time_ns": 0} for at in (0, -1))
     assert first == last
-    assert [row["target_port"] for row in found] == [53] * 7 + [None, None, 53]
+    assert [row["target_port"] for row in found] == [53] * (len(odd) - 1) + [None, None, 53]
 
 
 def test_options_move_what_ip_carries(tmp_path: Path) -> None:

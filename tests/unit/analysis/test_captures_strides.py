@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.captures import Split, pcap, pcapng, read_both
-from analysis.captures.strides import guess_places, walk_abreast
+from analysis.captures.streams import guess_places, walk_abreast
 from tests.fixtures.capture_files import block, enhanced, interface, record, section
 from tests.fixtures.capture_files import pcap as pcap_file
 

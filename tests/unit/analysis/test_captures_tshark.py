@@ -10,14 +10,22 @@ from random import Random
 import pytest
 
 from tests.fixtures.capture_files import (
+    BEFORE_IPV4,
+    LABEL,
+    LAST_LABEL,
     NANO,
+    PLAIN,
     SHARED_CAPTURES,
+    enhanced,
     errors,
     ethernet,
+    interface,
     ipv4,
     ipv6,
     pcap,
     rows,
+    section,
+    service_header,
     udp,
 )
 from tests.fixtures.tshark import assert_same, by_tshark, in_common_words
@@ -33,7 +41,12 @@ def test_real_captures(path: Path) -> None:
     assert_same(path)
 
 
-def some_packet(chance: Random) -> bytes:
+IP_TYPES = (0x0800, 0x86DD)
+NSH_NEXT = {0x0800: 1, 0x86DD: 2, 0x894F: 4, 0x8847: 5}
+
+
+def some_packet(chance: Random) -> tuple[int, bytes]:
+    """An IP packet, perhaps behind a VLAN tag, and its EtherType."""
     # Ports that no other protocol of tshark's is known to use.
     content = udp(chance.randbytes(chance.randrange(40)), 50_001, chance.randrange(40_000, 50_000))
     tcp = struct.pack(">HHIIBBHHH", 50_001, 50_002, 1, 1, 0x50, 0x10, 100, 0, 0)
@@ -57,20 +70,78 @@ def some_packet(chance: Random) -> bytes:
         ]
     )
     protocol = 0x0800 if ip[0] >> 4 == 4 else 0x86DD
-    tag = struct.pack(">HH", 7, protocol)
-    return chance.choice([ethernet(ip, protocol), ethernet(tag + ip, 0x8100)])
+    return chance.choice([(protocol, ip), (0x8100, struct.pack(">HH", 7, protocol) + ip)])
+
+
+def tagged(chance: Random, protocol: int, content: bytes) -> tuple[int, bytes]:
+    """Something of a protocol behind one more tag, and the EtherType of the tag."""
+    kind, size = chance.choice([(0x8100, 2), (0x88A8, 2), (0xF1C1, 4), (0x88E7, 16), (0x6558, 12)])
+    if protocol in NSH_NEXT and chance.random() < 0.3:
+        return 0x894F, service_header(NSH_NEXT[protocol], words=chance.randrange(2, 9)) + content
+    if protocol in IP_TYPES and chance.random() < 0.3:
+        return 0x8847, LABEL * chance.randrange(3) + LAST_LABEL + content
+    return kind, bytes(size) + struct.pack(">H", protocol) + content
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chance, path = Random(4), tmp_path_factory.mktemp("mixed") / "mixed.pcap"
-    path.write_bytes(pcap([some_packet(chance) for _ in range(2_000)]))
+    packets = [some_packet(chance) for _ in range(2_000)]
+    path.write_bytes(pcap([ethernet(content, protocol) for protocol, content in packets]))
     return path
 
 
 def test_packets_of_all_sorts(mixed: Path) -> None:
     assert_same(mixed)
     assert errors(mixed) == []
+
+
+def test_packets_behind_many_tags(tmp_path: Path) -> None:
+    chance, path = Random(5), tmp_path / "capture"
+    packets = [some_packet(chance) for _ in range(2_000)]
+    for _ in range(4):
+        packets = [chance.choice([packet, tagged(chance, *packet)]) for packet in packets]
+    path.write_bytes(pcap([ethernet(content, protocol) for protocol, content in packets]))
+    assert_same(path)
+    assert errors(path) == []
+
+
+@pytest.mark.parametrize(("link_type", "before"), BEFORE_IPV4.values(), ids=BEFORE_IPV4)
+def test_link_types_and_what_stands_before_ip(
+    link_type: int, before: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(pcap([before + ipv4(udp(b"x", 50_001, 50_002), ttl=9)] * 2, link_type))
+    assert_same(path)
+    assert [row["source"] for row in rows(path)] == [0x0A000001] * 2
+
+
+def test_in_what_is_passed_over_in_silence_tshark_finds_no_ip_either(tmp_path: Path) -> None:
+    path, ip = tmp_path / "capture", ipv4(udp(b"x", 50_001, 50_002))
+    path.write_bytes(pcap([ethernet(ip, ether_type) for ether_type in range(1 << 16)]))
+    counted = {offset for offset, _ in errors(path)}
+    offsets = range(24, 24 + (1 << 16) * (30 + len(ip)), 30 + len(ip))
+    silent = [
+        row["number"] - 1
+        for row, offset in zip(rows(path), offsets, strict=True)
+        if row["source"] is None and offset not in counted
+    ]
+    assert 20 < len(silent) < 50
+    frames = [
+        ethernet(bytes(size) + between + ip, ether_type)
+        for ether_type in silent
+        for size in range(0, 26, 2)
+        for between in (b"", b"\x08\0")
+    ]
+    path.write_bytes(pcap(frames))
+    assert {row["source"] for row in by_tshark(path)} == {None}
+
+
+@pytest.mark.parametrize("minor_version", [0, 1, 2, 3])
+def test_minor_versions(minor_version: int, tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(section(minor_version=minor_version) + interface() + enhanced(PLAIN, 5))
+    assert [in_common_words(row) for row in rows(path)] == by_tshark(path)
 
 
 @pytest.mark.parametrize(

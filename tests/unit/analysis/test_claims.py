@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from analysis.claims import (
-    CLAIMS,
-    SCALES,
     Claim,
     ClaimResult,
     Finding,
@@ -23,7 +21,8 @@ from analysis.claims import (
 )
 from analysis.claims.evidence import Comparison, Part, matches
 from analysis.claims.page import compose
-from testbed.commands.reproduce import EXPERIMENTS
+from analysis.claims.topology_discovery.catalogue import CATALOGUE, SCALES
+from testbed.commands.claim_evidence import EXPERIMENTS
 from testbed.sweeps.file import Sweep, load_sweep
 
 Values = Mapping[str, Any]
@@ -446,8 +445,8 @@ def test_churn_without_recalculation_says_so(tmp_path: Path) -> None:
 
 
 def test_every_claim_names_figures_and_runs_that_its_sweeps_have() -> None:
-    assert [claim.id for claim in CLAIMS] == [f"T{number}" for number in range(1, 13)]
-    for claim in CLAIMS:
+    assert [claim.id for claim in CATALOGUE.claims] == [f"T{number}" for number in range(1, 13)]
+    for claim in CATALOGUE.claims:
         for source in claim.sweeps:
             for scale in SCALES:
                 sweep = sweep_of(source.experiment, scale)

@@ -184,3 +184,37 @@ def test_many_groups_stand_below_each_other(
     assert main(["compare", *map(str, runs)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines if "+400.0 %" in line] == [["E", "5"]]
+
+
+@pytest.mark.parametrize("text", ["{", "", "[1, 2]"])
+def test_damaged_metrics_are_an_error_that_names_them(text: str, tmp_path: Path) -> None:
+    runs = make_group(tmp_path, "a", [1.0, 1.2])
+    (runs[1] / "analysis" / "metrics.json").write_text(text)
+    with pytest.raises(NotARunError, match=r"a-s2/analysis/metrics.json: expected a JSON object"):
+        compare(runs)
+
+
+def test_rdp_of_deliveries_is_not_compared_with_that_of_pairs(tmp_path: Path) -> None:
+    """One run is of the former version, whose metrics do not say what `rdp` is over."""
+    spread = {"mean": 2.0, "count": 9}
+    metrics: list[dict[str, Any]] = [
+        {
+            "rdp": spread,
+            "delivery_rdp": spread,
+            "overlay_rdp": {"mean": 1.5},
+            "rdp_over": "deliveries",
+        },
+        {"rdp": {"mean": 1.1}, "overlay_rdp": {"mean": 1.1}, "rdp_over": "pairs"},
+        {"rdp": {"mean": 3.0, "count": 4}, "overlay_rdp": {"mean": 1.2}},
+    ]
+    runs = [
+        make_run(tmp_path / f"run{number}", 1, found, overlay={"heuristic": str(number)})
+        for number, found in enumerate(metrics)
+    ]
+    mixed = compare(runs)
+    assert not [name for name in mixed.rows if name.startswith("rdp.")]
+    assert [cell.mean for cell in mixed.rows["overlay_rdp.mean"]] == [1.5, 1.1, 1.2]
+    assert [cell.mean for cell in mixed.rows["delivery_rdp.mean"]] == [2.0, None, 3.0]
+    assert [note for note in mixed.notes if "over pairs of peers in others" in note]
+    alike = compare([runs[0], runs[2]])
+    assert [cell.mean for cell in alike.rows["rdp.mean"]] == [2.0, 3.0]

@@ -10,7 +10,10 @@ import networkx as nx
 import pytest
 
 from analysis.errors import AnalysisError
-from analysis.metrics.overlay import measure_run
+from analysis.metrics.evidence import NOT_ANALYSED
+from analysis.metrics.file import measure_run
+from analysis.metrics.metric import Group
+from analysis.metrics.table import METRICS
 from tests.fixtures.overlay_runs import END_US, Recorder, random_overlay
 from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
 from topologies.underlay import Channel, Host, Link, Router, Underlay
@@ -64,7 +67,12 @@ def test_figures_of_a_line_are_those_worked_out_by_hand(line: Recorder, tmp_path
     assert metrics["unreachable_pairs"] == 0
     assert metrics["join_messages"] == 3 * (1 + 2 + 3)
     assert metrics["messages_by_kind"] == {"Accept": 9, "Connect": 6, "Join": 3, "Walk": 12}
-    assert metrics["notes"] == {"known_routes_true": "no agent derived a route"}
+    reasons = set(metrics["notes"].values()) - {"no event was published", NOT_ANALYSED}
+    assert reasons == {
+        "no agent derived a route", "nothing failed in this run",
+        "of the discovery overlay, over all pairs of peers: no event was published",
+    }  # fmt: skip
+    assert metrics["rdp_over"] == "pairs"
 
 
 def test_both_directions_have_their_own_delay(tmp_path: Path) -> None:
@@ -103,7 +111,8 @@ def test_peers_that_nothing_connects_have_no_penalty(line: Recorder, tmp_path: P
     assert metrics["components"] == 3
     assert metrics["unreachable_pairs"] == 6
     assert metrics["rdp"] is metrics["stress_ratio"] is None
-    assert metrics["notes"]["rdp"] == "no pair of peers is connected"
+    assert metrics["notes"]["rdp"] == "no event was published; no pair of peers is connected"
+    assert metrics["notes"]["overlay_rdp"] == "no pair of peers is connected"
     assert metrics["discovered_links"] == pytest.approx(3 / 5)
 
 
@@ -235,28 +244,28 @@ def test_a_run_without_an_overlay_says_so(line: Recorder, tmp_path: Path) -> Non
     line.end(sent=3)
     metrics = measure_run(line.write(tmp_path / "run"))
     assert metrics["peers"] == 3
-    nulls = {name for name, value in metrics.items() if value is None}
-    assert nulls == metrics.keys() - {"peers", "notes"}
-    assert {metrics["notes"][name] for name in nulls} == {"no agent recorded neighbours or routes"}
+    names = {m.name for m in METRICS if m.group in (Group.OVERLAY, Group.DISCOVERY)} - {"peers"}
+    assert {name for name in names if metrics[name] is None} == names
+    assert {metrics["notes"][name] for name in names} == {"no agent recorded neighbours or routes"}
 
 
 def test_one_peer_alone_has_no_overlay(line: Recorder, tmp_path: Path) -> None:
     line.add("h1", "h2")
     line.end(["h1"])
     metrics = measure_run(line.write(tmp_path / "run"))
-    assert metrics["notes"]["rdp"] == "expected at least 2 peers at the end, found 1"
+    assert metrics["notes"]["overlay_rdp"] == "expected at least 2 peers at the end, found 1"
 
 
-def test_metrics_of_others_stay_and_old_notes_go(line: Recorder, tmp_path: Path) -> None:
+def test_metrics_are_written_in_one_piece(line: Recorder, tmp_path: Path) -> None:
     run = chain(line).write(tmp_path / "run")
     (run / "analysis").mkdir()
     file = run / "analysis" / "metrics.json"
     old = {"delivery": 1, "rdp": None, "notes": {"rdp": "old", "overlay": "old", "delivery": "why"}}
     file.write_text(json.dumps(old))
     metrics = measure_run(run)
-    merged = json.loads(file.read_text())
-    assert merged == {**metrics, "delivery": 1, "notes": metrics["notes"] | {"delivery": "why"}}
-    assert merged["notes"].keys() == {"delivery", "known_routes_true"}
+    assert json.loads(file.read_text()) == metrics
+    assert metrics["delivery"] is None
+    assert metrics["notes"]["delivery"] == "no event was published"
     assert [path.name for path in file.parent.iterdir()] == ["metrics.json"]
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures.lanes import LaneWidths, bow, lane_counts, lay_lanes
 from analysis.figures.overlay import compose_overlay, draw_overlay
-from analysis.overlay import read_overlay
+from analysis.run_directory import open_run
 from tests.fixtures.overlay_runs import Recorder, random_overlay
 from topologies.errors import TopologyError
 from topologies.hosts import attach_hosts, make_anonymous
@@ -36,7 +36,7 @@ def lines(figure: Figure) -> dict[str, int]:
 
 def composed(recorder: Recorder, run: Path) -> Figure:
     recorder.write(run)
-    return compose_overlay(recorder.underlay, read_overlay(run, recorder.underlay))
+    return compose_overlay(recorder.underlay, open_run(run).overlay)
 
 
 @pytest.mark.parametrize(("extension", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG")])

@@ -8,10 +8,11 @@ from agents.records import RecordLog, read_records
 from benchmarks.agents import delays_longer, last_answer_s
 from benchmarks.simulate import make_crowd, race
 from testbed.errors import EmulationError
-from testbed.experiment.file import Experiment, TopologySettings
+from testbed.experiment.file import Experiment
 from testbed.run.stage import assign_agents, make_underlay
 from testbed.simulation.run import simulate
 from topologies.routes import Routes
+from topologies.topology import TopologySettings
 
 
 def test_all_simulators_carry_the_same_messages() -> None:

@@ -82,16 +82,20 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
             "topology.kind: expected one of waxman, waxman-hierarchical, transit-stub, file",
         ),
         (
-            "[topology]\nedge_connection = 'best'",
+            "[topology]\nkind = 'waxman-hierarchical'\nedge_connection = 'best'",
             "topology.edge_connection: expected one of random, .*; found 'best'",
         ),
         (
-            "[topology]\nborder_degree = 0",
+            "[topology]\nkind = 'waxman-hierarchical'\nborder_degree = 0",
             "topology.border_degree: expected 1 or more, found 0",
         ),
         (
             "[topology]\nrooters = 3",
             "topology.rooters: .* the nearest known key is topology.routers",
+        ),
+        (
+            "[topology]\nborder_degree = 2",
+            "topology.border_degree: expected a setting of waxman, found one of waxman-hier",
         ),
         ("[topology]\nhosts = 1", "topology.hosts: expected 2 or more, found 1"),
         ("[topology]\nkind = 'file'", "topology.file: expected a file for the kind `file`"),
@@ -167,3 +171,38 @@ def test_a_kind_that_was_changed_alone_says_what_stands_in_its_way(tmp_path: Pat
 def test_a_change_needs_a_value() -> None:
     with pytest.raises(ExperimentError, match="--set seed: expected key=value"):
         parse_change("seed")
+
+
+@pytest.mark.parametrize(
+    ("workload", "pubsub", "message"),
+    [
+        ({}, {"kind": "content"}, "pubsub: expected a section \\[workload\\] with it, found none"),
+        (
+            {"kind": "content-zipf", "psi": 3},
+            {"kind": "content", "psi": 4},
+            "pubsub.psi: expected it in one section, found it in \\[workload\\] as well",
+        ),
+        (
+            {"kind": "content-zipf"},
+            {"kind": "flood"},
+            "pubsub.kind: expected one of content; found",
+        ),
+        ({"kind": "content-zipf", "topics": 3}, {}, "workload.topics: .*"),
+        ({"kind": "content-zipf"}, {"merging": 1}, "pubsub.merging: expected true or false"),
+        ({"kind": "content-zipf", "merging": 1}, {}, "(pubsub|workload).merging: expected true"),
+    ],
+)
+def test_sections_of_events_that_make_no_sense(
+    workload: dict[str, object], pubsub: dict[str, object], message: str
+) -> None:
+    document = {"name": "mine", "workload": workload, "pubsub": pubsub}
+    with pytest.raises(ExperimentError, match=message):
+        experiment_from_dict(document, "mine.toml")
+
+
+def test_the_forwarder_is_that_of_the_workload_unless_told_otherwise() -> None:
+    workload = {"kind": "content-zipf", "events": 7, "psi": 3}
+    found = experiment_from_dict({"name": "mine", "workload": workload}, "mine.toml")
+    assert found.pubsub["kind"] == "content" and found.pubsub["psi"] == 3
+    assert found.workload["events"] == 7 and "psi" not in found.workload
+    assert experiment_from_dict(found.to_dict(), "run.json") == found

@@ -3,8 +3,7 @@
 import pytest
 
 from testbed.errors import ExperimentError
-from testbed.experiment.faults import plan_faults
-from testbed.experiment.file import Fault
+from testbed.experiment.faults import Fault, plan_faults
 from topologies.underlay import Host, Link, Router, Underlay
 
 

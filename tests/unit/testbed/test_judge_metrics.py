@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from testbed.run.verdict import Verdict, is_judged, judge_metrics
+from testbed.run.reasons import Reason, Severity, emulation_reasons
+from testbed.run.verdict import Verdict, is_judged, judge_metrics, verdict_document
 
 GOOD = {"checks": {"copies_sent": {"ok": True, "expected": 3, "found": 3}}, "recovery": None}
 BROKEN = {"checks": {"copies_sent": {"ok": False, "expected": 3, "found": 2}}}
@@ -41,6 +42,9 @@ def test_a_verdict_follows_from_metrics(
     assert bool(judged.reasons) == (verdict != "valid")
     written = json.loads((tmp_path / "verdict.json").read_text())
     reasons = list(judged.reasons)
+    named = written.pop("named_reasons")
+    assert [reason["text"] for reason in named] == reasons
+    assert {reason["by"] for reason in named} <= {"analysis"}
     added = {"verdict": verdict, "reasons": reasons, "reasons_by_analysis": reasons}
     assert written == before | added
 
@@ -57,3 +61,42 @@ def test_a_run_without_a_verdict_is_given_none(tmp_path: Path) -> None:
     assert judge_metrics(tmp_path, BROKEN) is None
     assert not is_judged(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_reasons_have_names_and_the_worst_is_the_verdict(tmp_path: Path) -> None:
+    own = Reason("links-late", Severity.DEGRADED, "links were late")
+    document = verdict_document([own], {"messages": 7})
+    assert (document["verdict"], document["reasons"]) == ("degraded", ["links were late"])
+    (tmp_path / "verdict.json").write_text(json.dumps(document))
+    judge_metrics(tmp_path, BROKEN)
+    written = json.loads((tmp_path / "verdict.json").read_text())
+    found = [(one["name"], one["severity"], one["by"]) for one in written["named_reasons"]]
+    assert found == [
+        ("links-late", "degraded", "run"), ("check-copies_sent", "invalid", "analysis"),
+    ]  # fmt: skip
+    assert (written["verdict"], written["figures"]) == ("invalid", {"messages": 7})
+
+
+def test_a_reason_of_the_run_stays_if_the_analysis_says_the_same(tmp_path: Path) -> None:
+    """Texts are not compared: the same words of two origins are two reasons."""
+    judge_metrics_of = BROKEN["checks"]
+    text = "packets and records disagree on copies_sent: expected 3, found 2; trust no figure of this run"  # noqa: E501
+    own = Reason("of-run", Severity.DEGRADED, text)
+    (tmp_path / "verdict.json").write_text(json.dumps(verdict_document([own], {})))
+    judge_metrics(tmp_path, {"checks": judge_metrics_of})
+    judge_metrics(tmp_path, GOOD)
+    written = json.loads((tmp_path / "verdict.json").read_text())
+    assert (written["verdict"], written["reasons"]) == ("degraded", [text])
+
+
+def test_late_timers_and_packets_are_held_against_a_run() -> None:
+    lags = {"lag": {"mean_us": 100}, "datagram_lag": {"mean_us": 100}}
+    on_time = {"links": {"forwarded": 100, "late": 0}, "processes": [lags], "stolen_share": 0.01}
+    assert emulation_reasons(on_time) == emulation_reasons(on_time | {"stolen_share": 0.2}) == []
+    for key, what in (("lag", "timers"), ("datagram_lag", "datagrams")):
+        (reason,) = emulation_reasons(on_time | {"processes": [lags | {key: {"mean_us": 9_000}}]})
+        assert f"the {what} of a process were 9.0 ms late on average" in reason.text
+    (reason,) = emulation_reasons(on_time | {"links": {"forwarded": 100, "late": 5}})
+    assert "5.0% of the packets left a link over 1 ms late" in reason.text
+    late = {"links": {"forwarded": 100, "late": 5}, "stolen_share": 0.2}
+    assert "took 20% of its processor time" in emulation_reasons(on_time | late)[1].text

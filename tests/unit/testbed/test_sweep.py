@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from testbed.commands.sweep import choose_master
+from testbed.commands.carriers import choose_master
 from testbed.errors import ExperimentError
 from testbed.experiment.file import load_experiment, parse_change
 from testbed.sweeps.directory import name_run
@@ -207,3 +207,18 @@ def test_a_wrong_sweep_says_what_is_wrong_where(text: str, message: str, tmp_pat
 )
 def test_local_masters_try_again(master: str | None, jobs: int | None, chosen: str) -> None:
     assert choose_master(master, jobs) == chosen
+
+
+@pytest.mark.parametrize("section", ["pubsub", "workload"])
+def test_settings_of_the_forwarder_are_swept_in_either_section(
+    section: str, tmp_path: Path
+) -> None:
+    kinds = {"workload": 'kind = "content-zipf"', "pubsub": 'kind = "content"'}
+    kinds[section] += "\nmerging = [true, false]"
+    text = "".join(f"[{name}]\n{lines}\n" for name, lines in kinds.items())
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    sweep = load_sweep(file)
+    key = f"{section}.merging"
+    assert [swept.values for swept in sweep.experiments] == [{key: True}, {key: False}]
+    assert [swept.experiment.pubsub["merging"] for swept in sweep.experiments] == [True, False]

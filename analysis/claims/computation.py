@@ -1,0 +1,75 @@
+"""Computations: evidence for claims from a pure function and its arguments, without a network."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from analysis.errors import AnalysisError
+from analysis.figures.sweep import Figure
+
+Value = str | int | float | bool
+Function = Callable[..., Mapping[str, Any]]
+
+SEED = "seed"
+
+
+class UnfitChange(AnalysisError):
+    """A change that a computation cannot take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One call of a function: the values of its parameters, and its seed."""
+
+    values: Mapping[str, Value]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """A pure function, and the values and seeds that it is computed for, in every combination.
+
+    The function gets `seed` and each parameter by name, and returns numbers by name. It may run in
+    another process or on another machine, so it is a function of a module, and of nothing else.
+    """
+
+    name: str
+    function: Function
+    parameters: Mapping[str, tuple[Value, ...]]
+    seeds: tuple[int, ...]
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What tells its points apart, other than the seed."""
+        return tuple(self.parameters)
+
+    @property
+    def points(self) -> list[Point]:
+        """Every combination of values and seeds."""
+        return [
+            Point(dict(zip(self.parameters, values, strict=True)), seed)
+            for values in product(*self.parameters.values())
+            for seed in self.seeds
+        ]
+
+    def change(self, changes: Mapping[str, Any]) -> "Computation":
+        """The same with other values: of a parameter or the seed, one or a list of them."""
+        given = {key: self._check(key, value) for key, value in changes.items()}
+        seeds = given.pop(SEED, self.seeds)
+        return replace(self, parameters={**self.parameters, **given}, seeds=seeds)
+
+    def _check(self, key: str, given: Any) -> tuple[Any, ...]:
+        known = {**self.parameters, SEED: self.seeds}
+        if key not in known:
+            raise UnfitChange(f"{self.name}: expected one of {', '.join(known)}, found {key!r}")
+        values = tuple(given) if isinstance(given, list | tuple) else (given,)
+        kind = type(known[key][0])
+        fitting = [value for value in values if type(value) is kind]
+        if len(fitting) < len(values) or not values or len(set(values)) < len(values):
+            raise UnfitChange(
+                f"{self.name}: {key}: expected different values like {known[key][0]!r}, "
+                f"found {given!r}"
+            )
+        return values

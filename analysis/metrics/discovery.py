@@ -1,0 +1,152 @@
+"""How much of the network agents discovered, and how much of that is true.
+
+The definitions are those of section 6.1 of Tariq, Koldehofe and Rothermel, DEBS 2013. The whole is
+the links on any unicast route between two peers.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from analysis.metrics.evidence import Input
+from analysis.metrics.found_links import count_true_routes
+from analysis.metrics.measured_overlay import MeasuredOverlay
+from analysis.metrics.metric import Group, Headline, Metric, Part, Value
+from analysis.metrics.statistics import ratio
+from analysis.overlay import FoundRoute
+
+_NO_ROUTES = "no agent inferred a route"
+
+
+def discovered_links(overlay: MeasuredOverlay) -> float | None:
+    """The share of the links between peers that inferred routes show."""
+    used = overlay.unicast.used
+    return ratio((overlay.found_links.true & used).sum(), used.sum())
+
+
+def precision(overlay: MeasuredOverlay) -> float | None:
+    """The share of the links that inferred routes show that there really are."""
+    true = int(overlay.found_links.true.sum())
+    return ratio(true, true + overlay.found_links.false)
+
+
+def mapped_links(overlay: MeasuredOverlay) -> float | None:
+    """The share of the links between peers that lie under a near overlay link."""
+    there_and_back = {pair for a, b in overlay.overlay.near for pair in ((a, b), (b, a))}
+    mapped = overlay.unicast.links_on(there_and_back)
+    return ratio(mapped.sum(), overlay.unicast.used.sum())
+
+
+def inference_score(overlay: MeasuredOverlay) -> dict[str, Any] | None:
+    """Precision and recall of the links and routers on the routes that were probed."""
+    if not overlay.overlay.inferred:
+        return None
+    found = overlay.found_links
+    seen = int(found.true.sum()) + found.false
+    on_probed = int((found.true & found.probed).sum())
+    routers = len(found.routers & found.probed_routers)
+    return {
+        "precision": ratio(on_probed, seen),
+        "recall": ratio(on_probed, found.probed.sum()),
+        "router_precision": ratio(routers, len(found.routers)),
+        "router_recall": ratio(routers, len(found.probed_routers)),
+    }
+
+
+def share_true(overlay: MeasuredOverlay, routes: tuple[FoundRoute, ...]) -> float | None:
+    """The share of routes that are the true ones, silent routers aside."""
+    return ratio(count_true_routes(overlay.unicast, routes), len(routes))
+
+
+def share_reached(overlay: MeasuredOverlay) -> float | None:
+    """The share of inferred routes on which the target answered."""
+    routes = overlay.overlay.inferred
+    return ratio(sum(route.is_reached for route in routes), len(routes))
+
+
+def _metric(
+    name: str,
+    unit: str,
+    label: str,
+    explanation: str,
+    measure: Callable[[MeasuredOverlay], Value],
+    why_null: str = "no link is on a route between two peers",
+    headline: Headline | None = None,
+    summary: tuple[Part, ...] = (),
+) -> Metric:
+    return Metric(
+        name,
+        unit,
+        label,
+        explanation,
+        Group.DISCOVERY,
+        (Input.OVERLAY,),
+        lambda evidence: measure(evidence.overlay),
+        why_null,
+        headline=headline,
+        summary=summary,
+    )
+
+
+METRICS = (
+    _metric(
+        "discovered_links", "share", "Discovered links",
+        "Share of the links on any unicast route between two peers that inferred routes show.",
+        discovered_links,
+        headline=Headline(
+            "Links discovered", details=(("discovered_links_of_all", "of all links"),)
+        ),
+        summary=(Part("", "links discovered, of those between peers"),),
+    ),
+    _metric(
+        "discovered_links_of_all", "share", "Discovered links, of all",
+        "Share of all links of the network.",
+        lambda o: ratio(o.found_links.true.sum(), len(o.found_links.true)),
+    ),
+    _metric(
+        "discovered_links_precision", "share", "Precision of discovered links",
+        "Share of the links that inferred routes show that there really are.",
+        precision, _NO_ROUTES,
+    ),
+    _metric(
+        "mapped_links", "share", "Mapped links",
+        "Share of the links on any unicast route between two peers that lie under a near overlay "
+        "link.",
+        mapped_links,
+    ),
+    _metric(
+        "inference_score", "share", "Inference score",
+        "Of the links (and routers) on routes that were probed: how much of what was found is true "
+        "(precision), and how much of what is true was found (recall).",
+        inference_score, _NO_ROUTES,
+    ),
+    _metric(
+        "inferences", "per pair of peers", "Inferences",
+        "Routes inferred by probing, divided by the number of ordered pairs of peers.",
+        lambda o: ratio(len(o.overlay.inferred), o.pairs),
+        headline=Headline("Routes inferred", details=(("inferences_count", "routes"),)),
+    ),
+    _metric(
+        "inferences_count", "routes", "Inferred routes", "Routes inferred by probing.",
+        lambda o: len(o.overlay.inferred),
+    ),
+    _metric(
+        "routes_true", "share", "True routes",
+        "Share of inferred routes that are exactly the true ones, silent routers aside.",
+        lambda o: share_true(o, o.overlay.inferred), _NO_ROUTES,
+    ),
+    _metric(
+        "routes_reached", "share", "Routes that reached their end",
+        "Share of inferred routes on which the target answered.",
+        share_reached, _NO_ROUTES,
+    ),
+    _metric(
+        "known_routes_count", "routes", "Derived routes",
+        "Routes that agents worked out from others' without probing.",
+        lambda o: len(o.overlay.known),
+    ),
+    _metric(
+        "known_routes_true", "share", "True derived routes",
+        "Share of derived routes that are the true ones.",
+        lambda o: share_true(o, o.overlay.known), "no agent derived a route",
+    ),
+)  # fmt: skip

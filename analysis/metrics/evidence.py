@@ -1,0 +1,126 @@
+"""What metrics are computed from: the records of a run, the network under it, and its packets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from analysis.metrics.measured_overlay import MeasuredOverlay
+from analysis.run_directory import RecordedRun, is_failure
+from analysis.tables.events import EventTables, build_event_tables, to_others
+from analysis.tables.host_paths import HostPaths
+from topologies.errors import TestbedError
+
+NO_EVENTS = "no event was published"
+NO_DELIVERIES = "no event was delivered to another host than its publisher"
+NOT_ANALYSED = "packets were not analysed; tdo analyze does that"
+
+
+class Input(Enum):
+    """Something that a metric may need, and that a run may lack."""
+
+    RECORDS = "agents' records"
+    OVERLAY = "a recorded overlay of at least 2 peers"
+    COUNTS = "an agent that counted what it sent"
+    EVENTS = "a published event"
+    DELIVERIES = "an event delivered to another host than its publisher"
+    PACKETS = "analysed packets"
+    FIXED_NETWORK = "a network that no fault changed"
+    FAULTS = "a fault"
+
+
+@dataclass(frozen=True)
+class PacketSummary:
+    """What packets say of a run, summed up.
+
+    `delays` are deliveries by their packets (`packets_us`, `unicast_us`), None where the network
+    changed. `checks` are rows with `expected` and `found`, by the name of the check.
+    """
+
+    stress: Mapping[str, Any] = field(default_factory=dict)
+    stress_distribution: Mapping[int, int] = field(default_factory=dict)
+    messages: tuple[Mapping[str, Any], ...] = ()
+    packets: Mapping[str, Any] = field(default_factory=dict)
+    capture_errors: int = 0
+    delays: pd.DataFrame | None = None
+    checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+class Evidence:
+    """A run with what was made of it so far; everything is computed once."""
+
+    def __init__(
+        self,
+        run: RecordedRun,
+        packets: PacketSummary | None = None,
+        why_no_packets: str = NOT_ANALYSED,
+        tables: EventTables | None = None,
+    ) -> None:
+        self.run, self.packets, self._why_no_packets = run, packets, why_no_packets
+        if tables is not None:
+            self.__dict__["tables"] = tables
+
+    @cached_property
+    def host_paths(self) -> HostPaths:
+        """Delays between all hosts."""
+        return HostPaths(self.run.unicast, self.run.overlay)
+
+    @cached_property
+    def tables(self) -> EventTables:
+        """The tables about events."""
+        return build_event_tables(self.run, self.host_paths)
+
+    @cached_property
+    def overlay(self) -> MeasuredOverlay:
+        """The overlay at the end of the run, with paths over it."""
+        return MeasuredOverlay(self.run.peer_unicast, self.run.overlay)
+
+    @cached_property
+    def to_others(self) -> pd.DataFrame:
+        """The first delivery of each event to each host other than the publisher."""
+        return to_others(self.tables.deliveries)
+
+    @cached_property
+    def missing(self) -> dict[Input, str]:
+        """What is missing, and why."""
+        found: dict[Input, str] = {}
+        if reason := self._why_no_records():
+            needed = set(Input) - {Input.PACKETS, Input.FIXED_NETWORK, Input.FAULTS}
+            found |= dict.fromkeys(needed, reason)
+        else:
+            found |= self._missing_in_records()
+        if self.packets is None:
+            found[Input.PACKETS] = self._why_no_packets
+        if self.run.has_changing_network:
+            found[Input.FIXED_NETWORK] = (
+                "faults changed the network: when packets arrived is not known"
+            )
+        if not any(map(is_failure, self.run.faults)):
+            found[Input.FAULTS] = "nothing failed in this run"
+        return found
+
+    def why_missing(self, needed: Input) -> str | None:
+        """Why an input is missing; None if it is there."""
+        return self.missing.get(needed)
+
+    def _why_no_records(self) -> str | None:
+        try:
+            _ = self.run.overlay, self.tables
+        except TestbedError as error:
+            return str(error)
+        return None
+
+    def _missing_in_records(self) -> dict[Input, str]:
+        found = {}
+        if reason := self.overlay.why_missing():
+            found[Input.OVERLAY] = reason
+        if not self.run.lives.reports:
+            found[Input.COUNTS] = "no agent lived to say what it sent"
+        if self.tables.published.empty:
+            found |= {Input.EVENTS: NO_EVENTS, Input.DELIVERIES: NO_EVENTS}
+        elif self.to_others.empty:
+            found[Input.DELIVERIES] = NO_DELIVERIES
+        return found

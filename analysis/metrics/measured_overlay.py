@@ -1,0 +1,61 @@
+"""An overlay beside the network under it, with the shortest paths over its links found once."""
+
+from functools import cached_property
+
+from analysis.metrics.found_links import FoundLinks, find_links
+from analysis.overlay import Overlay
+from analysis.overlay_paths import OverlayPaths, find_paths
+from analysis.unicast import Unicast
+
+
+class MeasuredOverlay:
+    """An overlay and what IP does between its peers.
+
+    What "between all peers" means is decided here: all ordered pairs of the hosts whose agents
+    lived to the end.
+    """
+
+    def __init__(self, unicast: Unicast, overlay: Overlay) -> None:
+        self.unicast, self.overlay = unicast, overlay
+
+    def why_missing(self) -> str | None:
+        """Why there is nothing to measure; None if there is."""
+        if not self.overlay.is_recorded:
+            return "no agent recorded neighbours or routes"
+        if len(self.overlay.peers) < 2:
+            return f"expected at least 2 peers at the end, found {len(self.overlay.peers)}"
+        return None
+
+    @property
+    def pairs(self) -> int:
+        """The number of ordered pairs of peers."""
+        return len(self.overlay.peers) * (len(self.overlay.peers) - 1)
+
+    @cached_property
+    def paths(self) -> OverlayPaths:
+        """Shortest paths over all links."""
+        return find_paths(self.unicast, self.overlay.links)
+
+    @cached_property
+    def short_paths(self) -> OverlayPaths:
+        """The same without the last miles of the peers on the way."""
+        return find_paths(self.unicast, self.overlay.links, last_miles=False)
+
+    @cached_property
+    def near_paths(self) -> OverlayPaths:
+        """Shortest paths over near links."""
+        if not self.overlay.distant:
+            return self.paths
+        return find_paths(self.unicast, self.overlay.near)
+
+    @cached_property
+    def short_near_paths(self) -> OverlayPaths:
+        """The same without the last miles of the peers on the way."""
+        if not self.overlay.distant:
+            return self.short_paths
+        return find_paths(self.unicast, self.overlay.near, last_miles=False)
+
+    @cached_property
+    def found_links(self) -> FoundLinks:
+        """The links that inferred routes show."""
+        return find_links(self.unicast, self.overlay.inferred)

@@ -1,0 +1,186 @@
+"""What is sent: messages, packets, and the load of events on links."""
+
+from collections import Counter
+from typing import Any
+
+from analysis.metrics.evidence import Evidence, Input, PacketSummary
+from analysis.metrics.metric import Group, Headline, Metric, Part
+from analysis.metrics.statistics import ratio
+
+_NO_COPIES = "no packet carried an event"
+
+
+def _packets(evidence: Evidence) -> PacketSummary:
+    assert evidence.packets is not None, "a metric of packets names them as an input"
+    return evidence.packets
+
+
+def link_stress(evidence: Evidence) -> dict[str, Any] | None:
+    """Copies of one event on one physical link in one direction, where there are any.
+
+    Copies that were repeated, as an acknowledgement was late or lost, count as well: they load the
+    link. `total` is the load of events on the network: one for each link that each copy crossed.
+    """
+    found = _packets(evidence)
+    if not found.stress.get("count"):
+        return None
+    times = {str(copies): n for copies, n in sorted(found.stress_distribution.items())}
+    return {**found.stress, "distribution": times}
+
+
+def messages(evidence: Evidence) -> dict[str, Any]:
+    """Datagrams between agents: how many, how often sent, how many arrived."""
+    kinds = _packets(evidence).messages
+    totals: dict[str, Any] = {
+        name: sum(row[name] for row in kinds) for name in ("sent", "copies", "arrived")
+    }
+    return totals | {"by_kind": {row["kind"]: row["sent"] for row in kinds}}
+
+
+def packets(evidence: Evidence) -> dict[str, Any]:
+    """Packets on all links, one for each link that each crossed."""
+    found = _packets(evidence)
+    return {**found.packets, "capture_errors": found.capture_errors}
+
+
+def counted_by_agents(evidence: Evidence) -> Counter[str]:
+    """What the agents counted that lived to the end, added up."""
+    totals: Counter[str] = Counter()
+    for report in evidence.run.lives.reports.values():
+        totals.update({name: n for name, n in report.values.items() if isinstance(n, int)})
+    return totals
+
+
+def _matching(evidence: Evidence) -> int:
+    """The matching events that peers received."""
+    return int(evidence.tables.receptions["is_match"].sum())
+
+
+def control_efficiency(evidence: Evidence) -> float | None:
+    """Every message sent, divided by the matching events that peers received.
+
+    Messages are counted as often as they were sent, acknowledgements included. 1 is ideal: every
+    event goes straight to those who want it, and nothing else is sent.
+    """
+    if evidence.packets is not None:
+        sent = sum(row["copies"] for row in evidence.packets.messages)
+    else:
+        totals = counted_by_agents(evidence)
+        sent = totals["sent"] + totals["resent"] - totals["unsent"]
+    return ratio(sent, _matching(evidence))
+
+
+def control_efficiency_of_routing(evidence: Evidence) -> float | None:
+    """Messages that trees, subscriptions and events take, by matching events that peers received.
+
+    Each message counts once, and periodic ones (role upkeep) do not.
+    """
+    totals = counted_by_agents(evidence)
+    names = {
+        kind.name
+        for kind in evidence.run.messages
+        if kind.layer in ("routing", "pubsub") and kind.role != "upkeep"
+    }
+    return ratio(sum(totals[f"sent_{name}"] for name in names), _matching(evidence))
+
+
+def join_messages(evidence: Evidence) -> int | None:
+    """Messages that build and remove overlay links, as agents counted them."""
+    sent = evidence.run.overlay.sent_by_kind
+    if not sent:
+        return None
+    names = {kind.name for kind in evidence.run.messages if kind.role == "join"}
+    return sum(sent.get(name, 0) for name in names)
+
+
+def _counted_note(evidence: Evidence) -> str:
+    return "" if evidence.packets else "of what agents counted that lived to the end"
+
+
+METRICS = (
+    Metric(
+        "link_stress",
+        "copies",
+        "Link stress",
+        "Copies of one event on one physical link in one direction, over events, links and "
+        "directions that were crossed. 1 would be perfect multicast. Total is all copies on all "
+        "links: what events load the network with.",
+        Group.EVENTS,
+        (Input.PACKETS, Input.EVENTS),
+        link_stress,
+        why_null=_NO_COPIES,
+        headline=Headline("Link stress, mean", "mean", details=(("link_stress.max", "max"),)),
+        summary=(
+            Part("total", "event messages on all links"),
+            Part("mean", "link stress, mean"),
+            Part("max", "link stress, maximum"),
+        ),
+    ),
+    Metric(
+        "control_efficiency",
+        "messages per event",
+        "Control efficiency",
+        "Every message sent, of any kind and with repetitions, for each matching event received. "
+        "Lower is better.",
+        Group.EVENTS,
+        (Input.DELIVERIES,),
+        control_efficiency,
+        why_null="no matching event was received",
+        note=_counted_note,
+        headline=Headline("Messages per delivery", details=(("messages.sent", "sent"),)),
+        summary=(Part("", "messages per matching event"),),
+    ),
+    Metric(
+        "control_efficiency_of_routing",
+        "messages per event",
+        "Control efficiency of routing",
+        "The same of messages of trees, subscriptions and events only, each once and without "
+        "periodic ones, as agents counted them that lived to the end.",
+        Group.EVENTS,
+        (Input.DELIVERIES, Input.COUNTS),
+        control_efficiency_of_routing,
+        why_null="no matching event was received",
+    ),
+    Metric(
+        "messages",
+        "messages",
+        "Messages",
+        "Datagrams between agents as the packets show them: sent, transmissions with repetitions "
+        "(copies), and arrived.",
+        Group.TRAFFIC,
+        (Input.PACKETS,),
+        messages,
+        summary=(Part("copies", "messages sent"),),
+    ),
+    Metric(
+        "packets",
+        "packets",
+        "Packets",
+        "Packets on all links, each counted on every link it entered: all, those of our agents, "
+        "probes, ICMP, and what of the captures could not be read.",
+        Group.TRAFFIC,
+        (Input.PACKETS,),
+        packets,
+        summary=(Part("total", "packets on all links"),),
+    ),
+    Metric(
+        "messages_by_kind",
+        "messages",
+        "Messages by kind",
+        "What agents say they sent, by kind of message.",
+        Group.TRAFFIC,
+        (Input.OVERLAY, Input.COUNTS),
+        lambda evidence: dict(evidence.run.overlay.sent_by_kind) or None,
+        why_null="no agent lived to say what it sent",
+    ),
+    Metric(
+        "join_messages",
+        "messages",
+        "Messages for joining",
+        "Messages that build and take down overlay links (role join), as agents counted them.",
+        Group.TRAFFIC,
+        (Input.OVERLAY, Input.COUNTS),
+        join_messages,
+        why_null="no agent lived to say what it sent",
+    ),
+)

@@ -1,0 +1,47 @@
+"""Delays between hosts, over IP and over the overlay, for whole columns of hosts at once."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.overlay import Overlay
+from analysis.overlay_paths import find_paths
+from analysis.unicast import Numbers, Unicast
+
+Flags = NDArray[np.bool_]
+
+
+class HostPaths:
+    """From host to host: what IP does, and the shortest paths over overlay links."""
+
+    def __init__(self, unicast: Unicast, overlay: Overlay | None) -> None:
+        self._hosts = pd.Index(list(unicast.number))
+        self._unicast_us, self._crossings = unicast.delay_us, unicast.crossings
+        size = len(self._hosts)
+        self.overlay_us: Numbers = np.zeros((size, size), dtype=np.int64)
+        self.is_reached: Flags = np.zeros((size, size), dtype=np.bool_)
+        if overlay is not None and overlay.links:
+            paths = find_paths(unicast, overlay.links)
+            self.overlay_us, self.is_reached = paths.delay_us, paths.is_reached
+
+    def unicast_us(self, sources: pd.Series, targets: pd.Series) -> pd.Series:
+        """Delays of the routes that IP takes; 0 from a host to itself."""
+        return self._look_up(self._unicast_us, sources, targets)
+
+    def crossings(self, sources: pd.Series, targets: pd.Series) -> pd.Series:
+        """How many links these routes cross."""
+        return self._look_up(self._crossings, sources, targets)
+
+    def shortest_us(self, sources: pd.Series, targets: pd.Series) -> pd.Series:
+        """Delays of the shortest overlay paths; missing where there is none, 0 to itself."""
+        found = self._look_up(self.overlay_us, sources, targets)
+        is_reached = self._look_up(self.is_reached.astype(np.int64), sources, targets)
+        found = found.mask((is_reached == 0).fillna(True))
+        return found.mask((sources == targets).to_numpy(), 0)
+
+    def _look_up(self, matrix: Numbers, sources: pd.Series, targets: pd.Series) -> pd.Series:
+        source, target = self._hosts.get_indexer(sources), self._hosts.get_indexer(targets)
+        is_unknown = (source < 0) | (target < 0)
+        values = matrix[source, target] if len(self._hosts) else np.zeros(len(sources), np.int64)
+        column = pd.arrays.IntegerArray(values.astype(np.int64), is_unknown)
+        return pd.Series(column, index=sources.index)

@@ -1,0 +1,67 @@
+"""Tasks carried by Spark, on this machine's cores or on a cluster, for sweeps and computations."""
+
+import os
+import re
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any
+
+from testbed.sweeps.points import GiveUp, Work
+from testbed.sweeps.progress import ATTEMPTS
+
+PACKAGES = ("topologies", "workloads", "agents", "testbed", "analysis")
+_DISTRIBUTION = "tdo-testbed"
+_DRIVER_MEMORY_MB = 1_024  # it only hands out texts
+_LOCAL = re.compile(r"local(?:\[([\d*]+)\])?")
+
+
+def carry_on_spark(
+    master: str | None, jobs: int | None, work: Work, give_up: GiveUp, tasks: Sequence[str]
+) -> Generator[tuple[str, str]]:
+    """Let Spark do the tasks, with a session that lasts as long; none is started for nothing."""
+    if not tasks:
+        return
+    from analysis.spark.session import open_session
+
+    chosen = choose_master(master, jobs)
+    settings = {"spark.task.maxFailures": str(ATTEMPTS)}
+    spark = open_session(chosen, f"tdo, {len(tasks)} tasks", _DRIVER_MEMORY_MB, settings)
+    try:
+        at_once = jobs or (spark.sparkContext.defaultParallelism if _is_local(chosen) else None)
+        with closing(carry_in_session(spark, at_once, work, give_up, tasks)) as carried:
+            yield from carried
+    finally:
+        spark.stop()
+
+
+def carry_in_session(
+    spark: Any, at_once: int | None, work: Work, give_up: GiveUp, tasks: Sequence[str]
+) -> Generator[tuple[str, str]]:
+    """Let a Spark session do the tasks; yields each with what it returned."""
+    from analysis.spark.tasks import carry, shipped_packages
+
+    # Values in lists mostly go up, and so does what tasks take. Those that take longest come
+    # first, so that no core waits for them at the end.
+    with (
+        shipped_packages(spark, PACKAGES, _DISTRIBUTION),
+        closing(carry(spark, work, tasks[::-1], at_once, _say)) as carried,
+    ):
+        for task, outcome in carried:
+            yield task, outcome if isinstance(outcome, str) else give_up(task, outcome)
+
+
+def choose_master(master: str | None, jobs: int | None) -> str:
+    """The master to ask: this machine's cores, with repetition, unless a cluster is named."""
+    local = _LOCAL.fullmatch(master or "local[*]")
+    if local is None:
+        return str(master)
+    cores = len(os.sched_getaffinity(0)) if local[1] == "*" else int(local[1] or 1)
+    return f"local[{jobs or cores},{ATTEMPTS}]"
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)

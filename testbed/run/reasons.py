@@ -1,0 +1,129 @@
+"""What speaks against a run: reasons with a name, a severity and a text."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+_MOST_LATE_SHARE = 0.01
+_LAGS = {"lag": "timers", "datagram_lag": "datagrams"}
+_MOST_MEAN_LAG_US = 5_000
+_MOST_VANISHED_SHARE = 0.001
+_STOLEN_SHARE = 0.02  # of processor time: from here on it is worth a word
+_MOST_LATE_DELIVERIES = 1.25
+Figures = Mapping[str, Any]
+
+
+class Severity(StrEnum):
+    """How much a reason speaks against a run; the word is also the verdict."""
+
+    DEGRADED = "degraded"
+    INVALID = "invalid"
+
+
+class Reason(NamedTuple):
+    """Something that speaks against a run; reasons of one kind have one name."""
+
+    name: str
+    severity: Severity
+    text: str
+
+
+def emulation_reasons(figures: Figures) -> list[Reason]:
+    """What in the figures of an emulated run makes its times doubtful."""
+    late = [*_late_links(figures["links"]), *_late_processes(figures["processes"])]
+    if late and (stolen_share := figures["stolen_share"]) > _STOLEN_SHARE:
+        late.append(
+            _degraded(
+                "processor-time-stolen",
+                f"the host of this virtual machine took {stolen_share:.0%} of its processor time "
+                f"from it; use a quieter hour, or a larger time_scale",
+            )
+        )
+    return [*late, *_capture_reasons(figures.get("capture"))]
+
+
+def metric_reasons(metrics: Figures) -> list[Reason]:
+    """What in the metrics of a run speaks against it."""
+    return [*_broken_checks(metrics), *_late_deliveries(metrics)]
+
+
+def _degraded(name: str, text: str) -> Reason:
+    return Reason(name, Severity.DEGRADED, text)
+
+
+def _late_links(links: Figures) -> Iterator[Reason]:
+    late_share = links.get("late", 0) / max(links["forwarded"], 1)
+    if late_share > _MOST_LATE_SHARE:
+        yield _degraded(
+            "links-late",
+            f"{late_share:.1%} of the packets left a link over 1 ms late, expected at most "
+            f"{_MOST_LATE_SHARE:.0%}; use a larger time_scale or a smaller network",
+        )
+
+
+def _late_processes(processes: list[Figures]) -> Iterator[Reason]:
+    for key, what in _LAGS.items():
+        worst_us = max((process[key]["mean_us"] for process in processes), default=0)
+        if worst_us > _MOST_MEAN_LAG_US:
+            yield _degraded(
+                f"{what}-late",
+                f"the {what} of a process were {worst_us / 1000:.1f} ms late on average, expected "
+                f"at most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale",
+            )
+
+
+def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
+    """What is wrong with a capture, if there is one."""
+    if capture is None:
+        return
+    if "error" in capture:
+        yield _degraded("capture-lost", f"the capture was lost: {capture['error']}")
+        return
+    if capture["unwritten"]:
+        yield _degraded(
+            "capture-full",
+            f"{capture['unwritten']} packets are not in the capture, as {capture['full']}; make "
+            f'room, raise capture_max_mb or set capture = "headers"',
+        )
+    missed = capture["dropped"] - capture["unwritten"]
+    if missed:
+        yield _degraded(
+            "capture-dropped",
+            f"{missed} packets are not in the capture, as the machine was too busy; use a larger "
+            f"time_scale or a smaller network",
+        )
+    if abs(capture["vanished"]) > _MOST_VANISHED_SHARE * capture["packets"]:
+        yield _degraded(
+            "capture-inconsistent",
+            f"{capture['vanished']} of {capture['packets']} captured packets are unknown to the "
+            f"links that carry them; use a larger time_scale or a smaller network",
+        )
+
+
+def _broken_checks(metrics: Figures) -> Iterator[Reason]:
+    for name, check in metrics.get("checks", {}).items():
+        if check["ok"] is False:
+            yield Reason(
+                f"check-{name}",
+                Severity.INVALID,
+                f"packets and records disagree on {name}: expected {check['expected']}, found "
+                f"{check['found']}; trust no figure of this run",
+            )
+
+
+def _late_deliveries(metrics: Figures) -> Iterator[Reason]:
+    """Whether half of the deliveries took much longer than the links on their way do.
+
+    After faults they do, until all is repaired. As metrics are of the whole run, this says nothing
+    about one with faults (or churn), not even about its deliveries before the first of them.
+    """
+    measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
+    if not measured or not intended or metrics.get("recovery"):
+        return
+    ratio = measured["p50"] / intended["p50"]
+    if ratio > _MOST_LATE_DELIVERIES:
+        yield _degraded(
+            "deliveries-late",
+            f"deliveries took {ratio:.2f} times the delays of their paths (median), expected at "
+            f"most {_MOST_LATE_DELIVERIES}; use a larger time_scale or a less busy machine",
+        )

@@ -1,0 +1,83 @@
+"""Rows of sweeps and computations: what sets a run or a point apart, how it went, what it gave."""
+
+import csv
+import fcntl
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from testbed.errors import UsageError
+
+Row = dict[str, Any]
+
+FAILED = "failed"  # instead of a verdict
+_LEFT_OUT = ("notes", "histogram", "distribution")  # of metrics: what is not a figure, or too many
+
+
+def failed_row(values: Mapping[str, Any], seed: int, error: str) -> Row:
+    """The row of what could not be done."""
+    nothing = dict.fromkeys(("path", "wall_s", "commit"))
+    return {**values, "seed": seed, "verdict": FAILED, "error": error, **nothing}
+
+
+def flatten(prefix: str, given: Mapping[str, Any]) -> Row:
+    """Nested numbers as columns with dotted names."""
+    flat: Row = {}
+    for key, value in given.items():
+        if isinstance(value, Mapping) and key not in _LEFT_OUT:
+            flat |= flatten(f"{prefix}{key}.", value)
+        elif value is None or isinstance(value, str | int | float | bool):
+            flat[prefix + key] = value
+    return flat
+
+
+def count_commits(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many rows are of which commit of the testbed."""
+    return Counter(row["commit"] or "unknown" for row in rows)
+
+
+def write_table(folder: Path, name: str, keys: Sequence[str], rows: Sequence[Row]) -> None:
+    """Write `<name>.csv` and `<name>.parquet`, whole or not at all."""
+    columns = _columns(keys, rows)
+    draft = folder / f".{name}.new"
+    with draft.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    draft.replace(folder / f"{name}.csv")
+    table = {column: _array([row.get(column) for row in rows]) for column in columns}
+    pq.write_table(pa.table(table), draft, compression="zstd")
+    draft.replace(folder / f"{name}.parquet")
+
+
+@contextmanager
+def locked(folder: Path, what: str) -> Iterator[None]:
+    """Keep other commands away from a folder; the lock goes when the process does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{folder}: expected nobody at work on this {what}, found another tdo; wait for "
+                "it or stop it"
+            ) from None
+        yield
+
+
+def _columns(keys: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    first = (*keys, "seed", "verdict", "error", "path", "wall_s", "commit")
+    return list(dict.fromkeys((*first, *(column for row in rows for column in row))))
+
+
+def _array(values: list[Any]) -> pa.Array:
+    """A column; where texts and numbers meet, as in `5` and `none`, all are texts."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])

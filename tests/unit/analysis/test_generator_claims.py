@@ -1,0 +1,135 @@
+"""Claims about generators: their relations on made-up points, their counts beside NetworkX."""
+
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from analysis.claims import Computation, Finding, SweepRows, UnfitChange, find_claims
+from analysis.claims.generators.networks import measure_transit_stub, measure_waxman
+from topologies.domain_sizes import choose_domain_sizes
+from topologies.transit_stub import generate_transit_stub
+from topologies.underlay import Underlay
+from topologies.waxman import generate_waxman
+
+Made = dict[str, Any]
+
+MADE: dict[str, Made] = {
+    "G1": {
+        "routers": 1640, "network.links": 3280, "degree.mean": 4.0, "degree.max": 20,
+        "hops.mean": 5.22, "hops.max": 9,
+    },
+    "G2": {
+        "routers": 1584, "network.routers": 1584, "network.links": 2810, "degree.mean": 3.55,
+        "degree.max": 14, "hops.mean": 8.3, "hops.max": 17,
+    },
+}  # fmt: skip
+
+
+def find(claim_id: str, *seeds: Made) -> Finding:
+    """What is found after a change to the points of each seed."""
+    (claim,) = find_claims([claim_id])
+    (source,) = claim.sources
+    rows = [{**MADE[claim_id], "seed": seed, **change} for seed, change in enumerate(seeds)]
+    return claim.evaluate({source.experiment: SweepRows(source.experiment, rows, unit="point")})
+
+
+@pytest.mark.parametrize("claim_id", MADE)
+def test_claims_hold_for_networks_like_the_original(claim_id: str) -> None:
+    finding = find(claim_id, {}, {}, {})
+    assert (finding.holds, finding.reason) == (True, "")
+    assert all(part.holds for part in finding.parts[:-1]) and finding.parts[-1].holds is None
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "change", "told"),
+    [
+        ("G1", {"network.links": 3279}, "links at least 3,280"),
+        ("G1", {"network.links": 3281}, "links at most 3,280"),
+        ("G1", {"degree.mean": 4.01}, "mean degree at most 4"),
+        ("G1", {"hops.mean": 5.09}, "mean hops at least 5.096"),
+        ("G1", {"hops.mean": 5.35}, "mean hops at most 5.3448"),
+        ("G2", {"network.routers": 1585}, "routers at most 1,584"),
+        ("G2", {"network.links": 2732}, "links at least 2,732.24"),
+        ("G2", {"network.links": 2895}, "links at most 2,894.76"),
+        ("G2", {"degree.mean": 3.44}, "mean degree at least 3.4496"),
+        ("G2", {"hops.mean": 7.85}, "mean hops at least 7.8565"),
+        ("G2", {"hops.mean": 8.83}, "mean hops at most 8.82"),
+    ],
+)
+def test_a_mean_that_leaves_its_range_is_told(claim_id: str, change: Made, told: str) -> None:
+    finding = find(claim_id, change, change, change)
+    (failing,) = [part.text for part in finding.parts if part.holds is False]
+    assert failing.endswith(f"(not: {told})")
+    assert finding.verdict == "in part"
+
+
+def test_the_mean_over_seeds_decides_and_has_an_interval() -> None:
+    finding = find("G2", {"hops.mean": 7.3}, {"hops.mean": 8.3}, {"hops.mean": 9.3})
+    assert finding.holds is True
+    # Student's t with two degrees of freedom: 4.3027 / sqrt(3)
+    assert finding.interval is not None and finding.interval.bounds is not None
+    assert finding.interval.bounds == pytest.approx((8.3 - 2.4842, 8.3 + 2.4842), abs=1e-4)
+    assert "mean hops 8.30 [5.82, 10.78], original 8.27 to 8.40 ± 5 %" in finding.ours
+
+
+def test_too_few_or_other_points_decide_nothing() -> None:
+    assert find("G1", {}, {}).ours.startswith("not decided: 2 of at least 3 seeds for links")
+    other = find("G1", {"routers": 820})
+    assert other.ours == (
+        "cannot be told: waxman-networks: expected a point with routers=1640, found none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("measure", "generate"),
+    [
+        (measure_waxman, generate_waxman),
+        (
+            measure_transit_stub,
+            lambda n, seed: generate_transit_stub(choose_domain_sizes(n), seed=seed),
+        ),
+    ],
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_points_count_what_networkx_counts(
+    measure: Callable[..., Made], generate: Callable[..., Underlay], seed: int
+) -> None:
+    underlay = generate(60, seed=seed)
+    graph = nx.Graph((link.a, link.b) for link in underlay.links)
+    degrees = [degree for _, degree in graph.degree]
+    found = measure(seed=seed, routers=60)
+    assert found["network"] == {"routers": 60, "links": graph.number_of_edges()}
+    assert found["degree"] == {"mean": pytest.approx(sum(degrees) / 60), "max": max(degrees)}
+    assert found["hops"] == {
+        "mean": pytest.approx(nx.average_shortest_path_length(graph)),
+        "max": nx.diameter(graph),
+    }
+
+
+def a_computation() -> Computation:
+    return Computation("squares", measure_waxman, {"routers": (10, 20), "kind": ("a",)}, (1, 2))
+
+
+def test_points_are_every_combination_of_values_and_seeds() -> None:
+    points = a_computation().change({"kind": ["a", "b"], "seed": 7}).points
+    assert [(p.values["routers"], p.values["kind"], p.seed) for p in points] == [
+        (10, "a", 7), (10, "b", 7), (20, "a", 7), (20, "b", 7),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hosts": 3}, "squares: expected one of routers, kind, seed, found 'hosts'"),
+        ({"routers": "many"}, "routers: expected different values like 10, found 'many'"),
+        ({"routers": True}, "routers: expected different values like 10, found True"),
+        ({"routers": []}, r"routers: expected different values like 10, found \[\]"),
+        ({"routers": [[1]]}, r"routers: expected different values like 10, found \[\[1\]\]"),
+        ({"seed": [1, 1]}, r"seed: expected different values like 1, found \[1, 1\]"),
+    ],
+)
+def test_changes_that_do_not_fit_are_told(change: Made, message: str) -> None:
+    with pytest.raises(UnfitChange, match=message):
+        a_computation().change(change)

@@ -1,0 +1,55 @@
+"""The one table of metrics: complete, and what summary, report and documentation follow from."""
+
+import importlib
+import pkgutil
+from typing import Any
+
+import pytest
+
+import analysis.metrics
+from analysis.metrics.documentation import PAGE, renewed
+from analysis.metrics.evidence import Input
+from analysis.metrics.metric import Group, Headline, Metric, Part
+from analysis.metrics.table import METRICS, summary_lines
+from analysis.report import explanations, summary
+
+EXTRA = Metric(
+    "extra", "things", "Extra", "Things that are extra.", Group.TRAFFIC, (Input.RECORDS,),
+    lambda _: 7, headline=Headline("Extras"), summary=(Part("", "extra things"),),
+)  # fmt: skip
+
+
+def test_every_metric_that_a_module_defines_is_in_the_table() -> None:
+    found: set[str] = set()
+    for module in pkgutil.iter_modules(analysis.metrics.__path__):
+        names = vars(importlib.import_module(f"analysis.metrics.{module.name}"))
+        found |= {metric.name for metric in names.get("METRICS", ())}
+        found |= {value.name for value in names.values() if isinstance(value, Metric)}
+    assert found == {metric.name for metric in METRICS}
+    assert len(METRICS) == len(found)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_a_metric_says_what_it_means(metric: Metric) -> None:
+    assert metric.label and metric.explanation.endswith(".") and metric.inputs
+
+
+def test_the_page_of_metrics_is_up_to_date() -> None:
+    """`python -m analysis.metrics.documentation` writes it."""
+    page = PAGE.read_text()
+    assert renewed(page) == page
+
+
+def test_words_of_summary_and_report_follow_from_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (
+        "analysis.metrics.table",
+        "analysis.report.explanations",
+        "analysis.report.summary",
+    ):
+        monkeypatch.setattr(f"{module}.METRICS", (*METRICS, EXTRA))
+    metrics: dict[str, Any] = {"extra": 7}
+    assert list(summary_lines(metrics)) == [("extra things", 7)]
+    assert [row["label"] for row in summary.headlines(metrics)] == ["Extras"]
+    (group,) = summary.metric_groups(metrics)
+    assert (group["title"], group["rows"][0]["explain"]) == ("Traffic", "Things that are extra.")
+    assert explanations.explain("extra").label == "Extra"

@@ -1,0 +1,62 @@
+"""Run directories that former versions wrote are read, and measured as before."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.metrics.file import measure_run
+from analysis.run_directory import open_run
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+# Of packets, which only Spark reads; `rdp` is compared by what it is over.
+OF_PACKETS = {"link_stress", "messages", "packets", "rdp_of_packets", "control_efficiency"}
+
+
+@pytest.fixture(params=["simulation", "emulation"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return shutil.copytree(FIXTURES / f"format-1-{request.param}", tmp_path / "run")
+
+
+def test_a_run_of_format_1_has_the_metrics_that_it_had(run: Path) -> None:
+    before = json.loads((run / "analysis" / "metrics.json").read_text())
+    found = measure_run(run)
+    assert found["notes"]["analysis"] == (
+        "the run is of format 1: its workload was drawn again from run.json"
+    )
+    compared = before.keys() - OF_PACKETS - {"notes", "checks"}
+    assert {"rdp", "delivery", "events", "recovery", "last_tree", "join_messages"} <= compared
+    for name in compared:
+        _assert_same(before[name], found[name], name)
+    agreed = before["checks"]["matches_agree"]
+    assert found["checks"]["matches_agree"]["found"] == agreed["found"] > 0
+
+
+def _assert_same(old: Any, new: Any, name: str) -> None:
+    """What was there is there with the same value; more may be there."""
+    if isinstance(old, dict):
+        for key, value in old.items():
+            _assert_same(value, new[key], f"{name}.{key}")
+    else:
+        assert new == (pytest.approx(old, rel=1e-12) if isinstance(old, float) else old), name
+
+
+def test_a_workload_that_was_drawn_again_is_what_agents_recorded(run: Path) -> None:
+    recorded = open_run(run)
+    workload = recorded.workload
+    assert (run / "analysis" / "workload" / "matches.parquet").exists()
+    said = recorded.records.frame("subscribed", {"subscription": "int64"})
+    wanted = set(zip(workload.interests["host"], workload.interests["content"], strict=True))
+    assert set(zip(said["host"], said["subscription"], strict=True)) <= wanted
+    points = recorded.records.frame("event_published", {"event_id": "int64", "point": "int64"})
+    planned = workload.publications.set_index("event_id")
+    assert planned.loc[points["event_id"], "content"].tolist() == points["point"].tolist()
+    assert planned.loc[points["event_id"], "host"].tolist() == points["host"].tolist()
+
+
+def test_messages_of_format_1_have_layers_and_roles(run: Path) -> None:
+    kinds = open_run(run).messages
+    assert len(kinds) > 20 and all(kind.layer and kind.role for kind in kinds)
+    assert {kind.name for kind in kinds if kind.role == "event"} == {"Event"}

@@ -1,0 +1,29 @@
+"""The underlay of a file, ours or another tool's, as a kind that an experiment can name."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from topologies.importers.formats import load_topology
+from topologies.topology import Topology, TopologySettings
+from topologies.underlay import Underlay
+
+
+class FileSettings(TopologySettings, frozen=True, kw_only=True):
+    """The settings of an underlay that is read."""
+
+    def __post_init__(self) -> None:
+        """Refuse an experiment that names no file."""
+        if not self.file:
+            raise ValueError("file: expected a file for the kind `file`, found none")
+
+
+class TopologyFile(Topology):
+    """An underlay from a file: one of ours, or of a tool that `tdo topology import` knows."""
+
+    Settings: ClassVar[type[TopologySettings]] = FileSettings
+
+    @classmethod
+    def make(cls, settings: FileSettings, seed: int, folder: Path) -> Underlay:
+        """The underlay in the file."""
+        del seed
+        return load_topology(folder / settings.file)

@@ -1,0 +1,39 @@
+"""What an experiment can ask of an underlay, and how a kind of underlay is made from it."""
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from topologies.underlay import Underlay
+
+
+class TopologySettings(Struct, frozen=True, kw_only=True):
+    """What all kinds have in common; each may have more."""
+
+    kind: Annotated[str, Meta(description="the kind of underlay")] = "waxman"
+    routers: Annotated[int, Meta(description="routers, where they are generated")] = 20
+    hosts: Annotated[
+        int, Meta(ge=2, description="hosts to attach, where the underlay has none")
+    ] = 12
+    anonymous_routers: Annotated[
+        float, Meta(ge=0, le=1, description="share of routers that never answer probes")
+    ] = 0.0
+    asymmetry: Annotated[
+        float,
+        Meta(ge=0, lt=1, description="share by which the delays of a link's directions differ"),
+    ] = 0.0
+    file: Annotated[
+        str, Meta(description="for the kind `file`: its path, from the experiment's folder")
+    ] = ""
+
+
+class Topology:
+    """A kind of underlay; subclasses are listed in `topologies.kinds`."""
+
+    Settings: ClassVar[type[TopologySettings]] = TopologySettings
+
+    @classmethod
+    def make(cls, settings: Any, seed: int, folder: Path) -> Underlay:
+        """The underlay, with or without hosts; paths are relative to the folder."""
+        raise NotImplementedError
