@@ -6,7 +6,7 @@ what it wants done goes out as a list of effects. So it runs unchanged on emulat
 in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, Literal, final
@@ -148,6 +148,27 @@ class Surroundings:
     shared: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class WholeNetwork:
+    """What is known of the whole network before a run, for baselines whose targets are given.
+
+    Peers go by their numbers. `nearest` and `farthest` give for each peer so many others, ordered
+    by the delay to them.
+    """
+
+    seed: int
+    peers: int
+    nearest: Callable[[int], Sequence[Sequence[int]]]
+    farthest: Callable[[int], Sequence[Sequence[int]]]
+
+
+def draw_others(chance: Random, me: int, peers: int, count: int) -> list[int]:
+    """So many of the numbers from 0 to `peers` - 1 other than one, or all of them if fewer."""
+    # The others are not listed: with many peers that would take longer than all the rest.
+    drawn = chance.sample(range(peers - 1), min(count, peers - 1))
+    return [number + (number >= me) for number in drawn]
+
+
 class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of a protocol that can only be run in one way."""
 
@@ -172,6 +193,12 @@ class Protocol:
     @classmethod
     def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:
         """Raise ValueError if settings that name hosts make no sense with those of the network."""
+
+    @classmethod
+    def choose_targets(cls, settings: Any, whole: WholeNetwork) -> Mapping[int, Sequence[int]]:
+        """The `targets` that peers are given by their numbers; an overlay is asked before a run."""
+        del settings, whole
+        return {}
 
     def __init__(self, given: Surroundings) -> None:
         self.me = given.me

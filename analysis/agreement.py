@@ -31,7 +31,7 @@ def differences(first: Metrics, second: Metrics) -> Iterator[str]:
     yield from _penalties_apart(first, second)
     for metrics in (first, second):
         for name, check in metrics["checks"].items():
-            if not check["ok"]:
+            if check["ok"] is False:
                 yield f"check {name}: expected {check['expected']}, found {check['found']}"
 
 

@@ -110,10 +110,16 @@ class RecordedRun:
 
     @cached_property
     def workload(self) -> WorkloadTables:
-        """What the run was asked to do; that of a run of format 1 is drawn again."""
+        """What the run was asked to do; drawn again if it has no such files, as in format 1."""
         section = self.experiment.get("workload")
-        if (self.path / "workload").is_dir() or not section or self.document.get("format", 1) > 1:
-            return read_workload(self.path / "workload") if section else no_workload()
+        if not section:
+            return no_workload()
+        try:
+            return read_workload(self.path / "workload")
+        except AnalysisError:
+            return self._redraw_workload(section)
+
+    def _redraw_workload(self, section: Mapping[str, Any]) -> WorkloadTables:
         hosts = [host.name for host in self.underlay.hosts]
         folder = self.path / "analysis" / "workload"
         try:
@@ -225,10 +231,12 @@ class RecordedRun:
 def open_run(path: Path) -> RecordedRun:
     """The run in a directory; an error if there is none."""
     if not is_run(path):
-        raise AnalysisError(f"{path}: expected a run directory with underlay.json, found none")
+        raise AnalysisError(
+            f"{path}: expected a run directory with run.json and underlay.json, found neither"
+        )
     return RecordedRun(path)
 
 
 def is_run(path: Path) -> bool:
     """Whether a path is a run directory, complete or not."""
-    return (path / "underlay.json").exists()
+    return any((path / name).is_file() for name in ("run.json", "underlay.json"))

@@ -49,7 +49,7 @@ def redraw_workload(
             f"workload: expected a section that a workload can be drawn from, found: {error}"
         ) from error
     found = read_workload(folder)
-    note = "the run is of format 1: its workload was drawn again from run.json"
+    note = "the run has no readable workload/: it was drawn again from run.json"
     return WorkloadTables(found.interests, found.publications, found.matches, note)
 
 

@@ -19,7 +19,8 @@ from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
 from testbed.experiment.file import Experiment
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from topologies.routes import Routes
 from topologies.topology import TopologySettings
 

@@ -9,7 +9,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from testbed.experiment.file import Experiment
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from testbed.simulation.run import simulate
 from topologies.topology import TopologySettings
 

@@ -13,6 +13,7 @@ from testbed.commands import (
     clean,
     compare,
     doctor,
+    listing,
     remote,
     report,
     reproduce,
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tdo {version('tdo-testbed')}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    commands_in_order = (doctor, topology, run, status, remote, analyze, report, compare, shell)
-    for module in (*commands_in_order, reproduce, clean, bench):
+    commands_in_order = (doctor, topology, listing, run, status, remote, analyze, report, compare)
+    for module in (*commands_in_order, shell, reproduce, clean, bench):
         module.add_parser(commands)
     return parser

@@ -25,13 +25,14 @@ from agents.protocol import (
 )
 
 Link = tuple[str, str]
+_NAMES = "names of hosts by address"  # which the agents of a process share
 
 
 class GivenOverlay(Protocol):
-    """One peer of an overlay that was made by hand."""
+    """An overlay whose links stand in the experiment file."""
 
     class Settings(Struct, frozen=True, kw_only=True):
-        """The overlay."""
+        """Which links there are."""
 
         links: Annotated[str, Meta(description="pairs of hosts, as in 'h1-h2 h2-h3'")] = ""
 
@@ -62,8 +63,9 @@ class GivenOverlay(Protocol):
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
-        names = {address: name for name, address in given.hosts.items()}
-        mine = _neighbours(self.settings.links)[names[self.me]]
+        if _NAMES not in given.shared:
+            given.shared[_NAMES] = {address: name for name, address in given.hosts.items()}
+        mine = _neighbours(self.settings.links)[given.shared[_NAMES][self.me]]
         self._neighbours = [given.hosts[name] for name in mine]
         self._delays_us: dict[PeerId, int] = {}
 

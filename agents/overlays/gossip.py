@@ -80,7 +80,7 @@ class Share:
 
 
 class GossipSize(Protocol):
-    """Estimates the number of peers, once in every epoch of some rounds."""
+    """Estimates the number of peers by gossip, once in every epoch of some rounds."""
 
     class Settings(Struct, frozen=True, kw_only=True):
         """How long peers gossip."""

@@ -18,6 +18,7 @@ from analysis.captures.reader import (
     read_both,
     read_errors,
     read_split,
+    why_no_capture,
 )
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "read_both",
     "read_errors",
     "read_split",
+    "why_no_capture",
 ]

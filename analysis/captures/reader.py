@@ -22,8 +22,10 @@ from analysis.captures.packets import PACKETS_SCHEMA, Packets, TableMaker
 from analysis.captures.pcapng import PcapngFrames
 from analysis.captures.problems import (
     BAD_MAGIC,
+    BAD_VERSION,
     CANNOT_OPEN,
     CANNOT_READ,
+    DAMAGED_GZIP,
     EMPTY,
     Problem,
     errors_batch,
@@ -42,6 +44,7 @@ SPLIT_BYTES = 32 << 20
 _LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 1 << 20, 4 << 20
 _ENDINGS = (".pcap", ".pcapng", ".cap", ".ntar")
 _PACKED = ".gz"
+_NOTHING_IS_READ = {BAD_MAGIC, BAD_VERSION, CANNOT_OPEN, CANNOT_READ, DAMAGED_GZIP, EMPTY}
 
 Where = str | Path | Iterable[str | Path]
 
@@ -69,6 +72,14 @@ def _find(place: str) -> Iterator[str]:
     else:
         # Not Path.glob: it has no absolute patterns.
         yield from (file for file in glob.glob(place) if Path(file).is_file())  # noqa: PTH207
+
+
+def why_no_capture(file: str) -> str | None:
+    """Why nothing of a file can be read as a capture; None if something can."""
+    first = next(iter(read_frames(Split(file))), None)
+    if isinstance(first, Problem) and first.reason in _NOTHING_IS_READ:
+        return f"{first.reason} ({first.detail})"
+    return None
 
 
 @dataclass(frozen=True)

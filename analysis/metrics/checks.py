@@ -95,23 +95,29 @@ def agreed_matches(evidence: Evidence) -> dict[str, int]:
 
 
 def judge_check(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A check as it stands in metrics.json."""
+    """A check as it stands in metrics.json; `ok` is None if there was nothing to compare."""
     expected, found = row.get("expected") or 0, row.get("found") or 0
     differing = row.get("differing") or 0
     # Where an agent counted what its machine then refused to send, fewer may be found.
     is_ok = differing == 0 if "differing" in row else expected == found
+    is_applicable = bool(expected or found or differing)
     return (
-        {"ok": is_ok, "expected": expected, "found": found}
+        {"ok": is_ok if is_applicable else None, "expected": expected, "found": found}
         | ({"differing": differing} if differing else {})
         | {name: row[name] for name in TIMES if name in row and expected}
     )
+
+
+def state(check: Mapping[str, Any]) -> str:
+    """Whether a check holds, in a word or two."""
+    return {True: HOLDS, False: FAILS}.get(check["ok"], NOT_APPLICABLE)
 
 
 def failing(checks: Mapping[str, Mapping[str, Any]]) -> str:
     """The checks that do not hold, in words; nothing if all do."""
     parts = []
     for name, check in sorted(checks.items()):
-        if not check["ok"]:
+        if check["ok"] is False:
             more = f", {check['differing']} differ" if check.get("differing") else ""
             parts.append(f"{name}: expected {check['expected']}, found {check['found']}{more}")
     return "; ".join(parts)

@@ -8,6 +8,7 @@ from analysis.metrics.checks import failing, run_checks
 from analysis.metrics.evidence import Evidence
 from analysis.metrics.series import write_series
 from analysis.metrics.table import METRICS
+from analysis.promised_files import find_unreadable
 from analysis.run_directory import RecordedRun, open_run
 from topologies.errors import TestbedError
 
@@ -21,7 +22,6 @@ def measure_run(path: Path) -> Metrics:
     This is how the tasks of sweeps measure runs.
     """
     evidence = Evidence(open_run(path))
-    _ = evidence.run.records  # a run without any cannot be measured this way
     notes = [*evidence.run.notes(), evidence.run.workload.note]
     return write_metrics(evidence, [note for note in notes if note])
 
@@ -43,14 +43,21 @@ def write_metrics(evidence: Evidence, notes: list[str]) -> Metrics:
 
 
 def measure(evidence: Evidence, notes: list[str]) -> Metrics:
-    """The content of `metrics.json`; what cannot be told is null, with a note under its name."""
+    """The content of `metrics.json`; what cannot be told is null, with a note under its name.
+
+    `unreadable` lists the files that the run promises and that cannot be read, if there are any.
+    """
     found = {metric.name: metric.evaluate(evidence) for metric in METRICS}
     checks = run_checks(evidence)
     words = {name: note for name, (_, note) in found.items() if note}
     words |= {_GENERAL: "; ".join(notes)} if notes else {}
     words |= {_OVERLAY: text} if (text := _about_overlay(evidence.run)) else {}
     words |= {_CHECKS: text} if (text := failing(checks)) else {}
-    return {name: value for name, (value, _) in found.items()} | {"checks": checks, "notes": words}
+    document = {name: value for name, (value, _) in found.items()}
+    document |= {"checks": checks, "notes": words}
+    if unreadable := [one._asdict() for one in find_unreadable(evidence.run)]:
+        document["unreadable"] = unreadable
+    return document
 
 
 def _about_overlay(run: RecordedRun) -> str:

@@ -161,6 +161,18 @@ METRICS = (
         lambda o: delay_penalty(o, o.short_near_paths),
     ),
     _metric(
+        "rdp_near_left_out", "share", "Pairs left out of RDP over near links",
+        "Share of the ordered pairs of peers that near links do not connect, which RDP over near "
+        "links leaves out.",
+        lambda o: ratio(unreachable(o, o.near_paths), o.pairs),
+    ),
+    _metric(
+        "rdp_of_near_pairs", "times unicast delay", "RDP of pairs that near links connect",
+        "RDP of the overlay over all links, over the pairs that near links connect: to be compared "
+        "with RDP over near links, which is over the same pairs.",
+        lambda o: delay_penalty(o, o.paths, o.near_paths.is_reached),
+    ),
+    _metric(
         "unreachable_pairs", "pairs", "Unreachable pairs",
         "Ordered pairs of peers with no path over the overlay; they are in no other metric.",
         lambda o: unreachable(o, o.paths),

@@ -187,7 +187,7 @@ def _count_checks(
         for name, count in report.values.items()
         if name.startswith("sent_")
     ]
-    if by_kind and run.messages:
+    if by_kind and run.document:  # which names the kinds
         frame = spark.createDataFrame(pa.Table.from_pylist(by_kind))
         found["sent_by_kind"] = checks.sent_by_kind(t["messages"], frame)
     return found

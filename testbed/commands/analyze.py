@@ -62,18 +62,27 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         whole = next(iter(found.values())) if len(found) == 1 else {"runs": found}
         print(json.dumps(whole, sort_keys=True))
-    return _NOT_VALID if any(one and one.verdict == "invalid" for one in verdicts) else 0
+    is_doubtful = any(one and one.verdict != "valid" for one in verdicts)
+    is_unreadable = any(metrics.get("unreadable") for metrics in found.values())
+    return _NOT_VALID if is_doubtful or is_unreadable else 0
 
 
 def _find_captures(places: Sequence[Path]) -> list[Path]:
     """The captures that are meant; raises before Spark starts if there is nothing to read."""
-    from analysis.captures import find_captures
+    from analysis.captures import find_captures, why_no_capture
     from analysis.errors import CaptureError
 
     try:
-        return [Path(file) for file in find_captures(list(places))]
+        files = find_captures(list(places))
     except CaptureError as error:
         raise UsageError(f"{error}; or give a run directory") from error
+    problems = [why_no_capture(file) for file in files]
+    if all(problems):
+        raise UsageError(
+            f"{files[0]}: expected a run directory or a capture (pcap or pcapng), found: "
+            f"{problems[0]}"
+        )
+    return [Path(file) for file in files]
 
 
 def _place_beside(places: Sequence[Path], files: Sequence[Path]) -> Path:
@@ -171,13 +180,13 @@ def _say(line: str) -> None:
 
 
 def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
+    from analysis.metrics.checks import state
     from analysis.metrics.table import summary_lines
 
     for words, value in summary_lines(metrics):
         print(f"  {words:42} {value:.6g}")
     for name, check in metrics.get("checks", {}).items():
-        state = "holds" if check["ok"] else "FAILS"
-        print(f"  check {name:36} {state}: {check['found']} of {check['expected']}")
+        print(f"  check {name:36} {state(check)}: {check['found']} of {check['expected']}")
     for reason, count in metrics.get("capture_errors", {}).items():
         print(f"  not readable: {reason}, {count} times")
     for name, note in sorted(metrics.get("notes", {}).items()):

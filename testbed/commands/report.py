@@ -5,8 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from analysis.json_files import read_object
 from testbed.errors import UsageError
 from testbed.ownership import hand_over
+
+_VALID, _NOT_VALID = "valid", 3
 
 
 def add_parser(commands: Any) -> None:
@@ -35,4 +38,5 @@ def _report(options: argparse.Namespace) -> int:
     print(report)
     if options.json:
         print(json.dumps({"report": str(report), "figures": str(report.parent / "figures")}))
-    return 0
+    verdict = read_object(options.directory / "verdict.json").get("verdict", _VALID)
+    return 0 if verdict == _VALID else _NOT_VALID

@@ -17,7 +17,7 @@ from testbed.emulation.network import EmulatedNetwork, Phase
 from testbed.errors import UsageError
 from testbed.experiment.file import load_experiment
 from testbed.ownership import hand_over
-from testbed.run.stage import make_underlay
+from testbed.run.underlay import make_underlay
 from topologies.errors import TestbedError
 from topologies.importers import load_topology
 from topologies.underlay import Underlay

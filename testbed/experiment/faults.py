@@ -45,17 +45,19 @@ FAULTS: Mapping[str, FaultKind] = {
     "kill-agent": FaultKind("agent", "ends an agent at once; the others are not told"),
     "stop-agent": FaultKind("agent", "ends an agent after it has told the others that it leaves"),
     "restart-agent": FaultKind("agent", "starts an agent that was ended, or that starts later"),
-    "link-down": FaultKind("link", "lets a link carry nothing; routes stay as they are"),
-    "link-up": FaultKind("link", "lets the link carry packets again"),
-    "router-down": FaultKind("router", "lets a router forward nothing"),
-    "router-up": FaultKind("router", "lets the router forward packets again"),
+    "link-down": FaultKind("link", "cuts a link; routes avoid it"),
+    "link-up": FaultKind("link", "mends a link; routes use it again"),
+    "router-down": FaultKind("router", "switches a router off with all its links; routes avoid it"),
+    "router-up": FaultKind("router", "switches a router on again"),
     "partition": FaultKind(
-        "routers", "takes down all links between these routers and others", planned_as="link-down"
+        "routers", "cuts all links between these routers and the others", planned_as="link-down"
     ),
     "heal": FaultKind(
-        "routers", "brings up all links between these routers and others", planned_as="link-up"
+        "routers", "mends all links between these routers and the others", planned_as="link-up"
     ),
-    "delay": FaultKind("link", "gives a link another delay, in both directions", ("delay_us",)),
+    "delay": FaultKind(
+        "link", "changes the delay of a link in both directions; routes follow", ("delay_us",)
+    ),
 }
 
 

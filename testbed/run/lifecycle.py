@@ -12,10 +12,11 @@ from testbed.emulation.run import emulate
 from testbed.experiment.faults import plan_faults
 from testbed.experiment.file import Experiment
 from testbed.ownership import hand_over
+from testbed.run.agents import assign_agents
 from testbed.run.directory import Origin, RunDirectory, point_latest
 from testbed.run.neighbours import similarity_figures
 from testbed.run.reasons import emulation_reasons
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.underlay import make_underlay
 from testbed.run.verdict import verdict_document
 from testbed.run.workload import make_workload, plan_churn
 from testbed.simulation.run import simulate

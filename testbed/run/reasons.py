@@ -44,7 +44,7 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
 
 def metric_reasons(metrics: Figures) -> list[Reason]:
     """What in the metrics of a run speaks against it."""
-    return [*_broken_checks(metrics), *_late_deliveries(metrics)]
+    return [*_unreadable_files(metrics), *_broken_checks(metrics), *_late_deliveries(metrics)]
 
 
 def _degraded(name: str, text: str) -> Reason:
@@ -98,6 +98,12 @@ def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
             f"{capture['vanished']} of {capture['packets']} captured packets are unknown to the "
             f"links that carry them; use a larger time_scale or a smaller network",
         )
+
+
+def _unreadable_files(metrics: Figures) -> Iterator[Reason]:
+    for one in metrics.get("unreadable", ()):
+        text = f"{one['file']}: {one['why']}; what the run promises cannot be read"
+        yield Reason("file-unreadable", Severity.INVALID, text)
 
 
 def _broken_checks(metrics: Figures) -> Iterator[Reason]:

@@ -58,7 +58,7 @@ from agents.protocol import (
 
 
 class LandmarkOverlay(Protocol):
-    """A peer in the trees of all landmarks, which may be one itself."""
+    """The topology discovery overlay by landmarks: all peers are in the trees of all of them."""
 
     Settings = LandmarkSettings
     settings: LandmarkSettings

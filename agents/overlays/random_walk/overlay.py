@@ -26,12 +26,13 @@ Where the paper leaves something open:
 """
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
 
+from agents.overlays.random_walk.given_targets import choose_given_targets
 from agents.overlays.random_walk.messages import (
     Accept,
     Befriend,
@@ -62,6 +63,7 @@ from agents.protocol import (
     Send,
     SetTimer,
     Surroundings,
+    WholeNetwork,
 )
 from agents.wire.codec import U32_MAX
 
@@ -102,13 +104,20 @@ class _Accepted:
 
 
 class RandomWalk(Protocol):
-    """One peer of the overlay."""
+    """The topology discovery overlay by random walks."""
 
     Settings = WalkSettings
     settings: WalkSettings
     messages = (
         Join, Connect, Walk, Accept, NewParent, Disconnect, Heartbeat, Befriend, Befriended,
     )  # fmt: skip
+
+    @classmethod
+    def choose_targets(
+        cls, settings: WalkSettings, whole: WholeNetwork
+    ) -> Mapping[int, Sequence[int]]:
+        """The targets of baselines that do not look for them."""
+        return choose_given_targets(settings.heuristic, settings.targets, whole)
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

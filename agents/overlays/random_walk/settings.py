@@ -21,7 +21,7 @@ class WalkSettings(Struct, frozen=True, kw_only=True):
     )
     targets: Annotated[int, Meta(ge=1, le=65_535, description="targets of a walk")] = 10
     selectivity: Annotated[
-        float, Meta(gt=0, le=1, description="share of the neighbours that a walk goes on to")
+        float, Meta(gt=0, le=1, description="share of neighbours that a walk is passed on to")
     ] = 0.1
     ttl: Annotated[int, Meta(ge=1, le=65_535, description="most hops of a walk")] = 100
     degree_limit: Annotated[

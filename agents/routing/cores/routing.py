@@ -52,7 +52,7 @@ _SOON = 0.25
 
 
 class CoreRouting(Protocol):
-    """One peer of the routing layer."""
+    """One tree over core peers, which are selected by delay and common interests."""
 
     Settings: ClassVar[type[RoutingSettings]] = CoreSettings
     settings: RoutingSettings
@@ -224,7 +224,7 @@ class CoreRouting(Protocol):
 
 
 class SpanningTreeRouting(CoreRouting):
-    """A rival: events are routed on the minimum-delay spanning tree, and interests do not count.
+    """A baseline: the minimum-delay spanning tree; interests do not count.
 
     The leader finds it; `cores` is how many peers are known as roots, one after the other, and
     makes no difference to the tree. What changes later is handled as with cores.

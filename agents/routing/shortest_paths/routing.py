@@ -60,7 +60,7 @@ class _Neighbour:
 
 
 class ShortestPathRouting(Protocol):
-    """One peer with a tree for every publisher; nothing is told before `first_trees_s`."""
+    """OPT, a baseline: a tree of shortest paths from every publisher."""
 
     class Settings(Struct, frozen=True, kw_only=True):
         """When links are told, and when neighbours are given up."""

@@ -30,8 +30,9 @@ from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.network import EmulatedNetwork
 from testbed.experiment.faults import Fault
 from testbed.experiment.file import Experiment
+from testbed.run.agents import assign_agents
 from testbed.run.lifecycle import Outcome, run_experiment
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.underlay import make_underlay
 from topologies.routes import Routes
 from topologies.topology import TopologySettings
 from topologies.underlay_file import load_underlay

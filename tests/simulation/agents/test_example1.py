@@ -16,7 +16,8 @@ from agents.overlays.given import parse_links
 from agents.runtime.packet_log import PacketLog
 from agents.runtime.simulator import Simulator
 from testbed.experiment.file import Experiment
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from testbed.run.workload import make_workload
 from testbed.simulation.running_agents import RunningAgents
 from testbed.sweeps.file import load_sweep

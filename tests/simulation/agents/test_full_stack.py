@@ -8,7 +8,8 @@ import pytest
 from agents.runtime.simulator import Simulator
 from testbed.experiment.faults import carry_out
 from testbed.experiment.file import Experiment, experiment_from_dict
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from testbed.run.workload import make_workload as draw_run_workload
 from testbed.run.workload import plan_churn
 from testbed.simulation.faults import SimulatedFaults

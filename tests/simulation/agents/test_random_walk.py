@@ -17,7 +17,8 @@ from agents.protocol import SetTimer
 from agents.runtime.simulator import Simulator
 from testbed.errors import ExperimentError
 from testbed.experiment.file import experiment_from_dict
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from topologies.routes import Routes
 from topologies.underlay import Host, Link, Router, Underlay
 

@@ -12,7 +12,8 @@ from agents.protocol import Surroundings as Given
 from agents.runtime.simulator import Simulator
 from testbed.experiment.faults import Fault
 from testbed.experiment.file import Experiment
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from testbed.simulation.run import populate
 from tests.fixtures.scripted import Stage, Word, line, ring
 from topologies.errors import TopologyError

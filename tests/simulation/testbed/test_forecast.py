@@ -16,8 +16,9 @@ from testbed.emulation.forecast import (
     rehearse,
 )
 from testbed.experiment.file import Experiment
+from testbed.run.agents import assign_agents
 from testbed.run.lifecycle import run_experiment
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.underlay import make_underlay
 from topologies.topology import TopologySettings
 
 SMALL = Experiment(

@@ -246,7 +246,7 @@ def test_a_run_without_events_keeps_the_rdp_of_its_overlay(
     assert [found[name] for name in nulls] == [None] * 5
     assert 'capture = "none"' in found["notes"]["link_stress"]
     assert found["notes"]["delivery"] == "no event was published"
-    assert found["checks"]["matches_agree"] == {"ok": True, "expected": 0, "found": 0}
+    assert found["checks"]["matches_agree"] == {"ok": None, "expected": 0, "found": 0}
 
 
 def test_two_hosts_and_one_event(tmp_path: Path, spark: SparkSession) -> None:
@@ -279,6 +279,25 @@ def test_an_empty_run_of_one_host(tmp_path: Path, spark: SparkSession) -> None:
     (run / "agents" / "records.parquet").unlink()
     again = analyze_run(spark, run)
     assert "expected agents/records.parquet" in again["notes"]["analysis"]
+
+
+@pytest.mark.parametrize("name", ["agents/records.parquet", "underlay.json"])
+def test_a_run_whose_files_are_damaged_is_not_valid(
+    name: str,
+    run: Path,
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
+    (copy / name).write_bytes(b"garbage")
+    monkeypatch.setattr(analyze, "_session", lambda *_: nullcontext(spark))
+    assert main(["analyze", str(copy), "--again"]) == 3
+    shown = capsys.readouterr().out
+    assert (
+        "verdict: invalid" in shown and f"    {name}: " in shown and "events published" not in shown
+    )
 
 
 def test_a_run_that_died_is_read_as_far_as_it_went(

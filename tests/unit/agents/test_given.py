@@ -9,7 +9,8 @@ from agents.overlays.given import parse_links
 from testbed.cli import main
 from testbed.errors import ExperimentError
 from testbed.experiment.file import experiment_from_dict
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from testbed.run.workload import make_workload
 from workloads.content.given import make_given_workload, parse_subscriptions
 from workloads.content.subscription import HIGHEST, subscribe

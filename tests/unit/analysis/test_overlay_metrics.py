@@ -9,7 +9,6 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from analysis.errors import AnalysisError
 from analysis.metrics.evidence import NOT_ANALYSED
 from analysis.metrics.file import measure_run
 from analysis.metrics.metric import Group
@@ -284,12 +283,13 @@ def test_a_dead_run_is_measured_as_far_as_it_goes(line: Recorder, tmp_path: Path
         assert words in metrics["notes"]["overlay"]
 
 
-def test_a_run_without_records_is_an_error(line: Recorder, tmp_path: Path) -> None:
-    run = line.write_logs(tmp_path / "run")
-    for log in (run / "agents").iterdir():
-        log.unlink()
-    with pytest.raises(AnalysisError, match="run: expected agents/records.parquet or"):
-        measure_run(run)
+def test_a_run_without_records_says_so(line: Recorder, tmp_path: Path) -> None:
+    run = chain(line).write(tmp_path / "run")
+    (run / "agents" / "records.parquet").unlink()
+    metrics = measure_run(run)
+    assert metrics["overlay_rdp"] is metrics["events"] is None
+    assert "expected agents/records.parquet or" in metrics["notes"]["overlay_rdp"]
+    assert [one["file"] for one in metrics["unreadable"]] == ["run.json", "agents/records.parquet"]
 
 
 def test_faults_that_change_the_truth_are_noted(line: Recorder, tmp_path: Path) -> None:
@@ -400,4 +400,30 @@ def test_the_same_run_is_measured_the_same_from_logs(line: Recorder, tmp_path: P
     tables, logs = line.write(tmp_path / "tables"), line.write_logs(tmp_path / "logs")
     first, second = measure_run(tables), measure_run(logs)
     assert "never gathered" in second["notes"].pop("overlay")
+    missing = [one["file"] for one in second.pop("unreadable")]
+    assert missing == ["run.json", "agents/records.parquet"]
+    assert first.pop("unreadable")[0]["file"] == "run.json"
     assert first == second
+
+
+def test_rdp_over_near_links_is_compared_over_the_same_pairs(
+    line: Recorder, tmp_path: Path
+) -> None:
+    """Near links connect h1 and h2 only, whose penalty is least; h3 is behind a distant link."""
+    line.start()
+    line.join("h1", "h2")
+    line.join("h2", "h3", distant=True)
+    line.end()
+    metrics = measure_run(line.write(tmp_path / "run"))
+    assert metrics["rdp_near"]["mean"] == 1 < metrics["overlay_rdp"]["mean"]
+    assert metrics["rdp_near_left_out"] == pytest.approx(4 / 6)
+    assert metrics["rdp_of_near_pairs"]["mean"] == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_over_the_same_pairs_near_links_are_never_faster(seed: int, tmp_path: Path) -> None:
+    underlay = attach_hosts(generate_waxman(20, seed=seed), 14, seed)
+    metrics = measure_run(random_overlay(underlay, seed).write(tmp_path / "run"))
+    assert metrics["rdp_near"]["of_sums"] >= metrics["rdp_of_near_pairs"]["of_sums"]
+    left_out = metrics["unreachable_pairs_near"] / (14 * 13)
+    assert metrics["rdp_near_left_out"] == pytest.approx(left_out)

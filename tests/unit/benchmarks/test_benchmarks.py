@@ -9,7 +9,8 @@ from benchmarks.agents import delays_longer, last_answer_s
 from benchmarks.simulate import make_crowd, race
 from testbed.errors import EmulationError
 from testbed.experiment.file import Experiment
-from testbed.run.stage import assign_agents, make_underlay
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
 from testbed.simulation.run import simulate
 from topologies.routes import Routes
 from topologies.topology import TopologySettings

@@ -6,7 +6,7 @@ import pytest
 
 from testbed.errors import ExperimentError
 from testbed.experiment.file import experiment_from_dict, load_experiment, parse_change
-from testbed.run.stage import make_underlay
+from testbed.run.underlay import make_underlay
 
 
 def write(folder: Path, text: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from testbed.experiment.file import Experiment, experiment_from_dict
 from testbed.run.directory import RunDirectory
-from testbed.run.stage import make_underlay
+from testbed.run.underlay import make_underlay
 
 
 def test_runs_of_the_same_second_get_names_of_their_own(tmp_path: Path) -> None:

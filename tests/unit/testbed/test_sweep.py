@@ -1,5 +1,7 @@
 """Sweeps: which experiments a file stands for, and what it is told when it is wrong."""
 
+import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,9 @@ import pytest
 from testbed.commands.carriers import choose_master
 from testbed.errors import ExperimentError
 from testbed.experiment.file import load_experiment, parse_change
-from testbed.sweeps.directory import name_run
+from testbed.sweeps.directory import SweepDirectory, name_run
 from testbed.sweeps.file import Sweep, load_sweep
+from testbed.sweeps.runs import perform_here, play_sweep
 
 EXPERIMENTS = sorted((Path(__file__).parents[3] / "experiments").glob("*.toml"))
 
@@ -222,3 +225,25 @@ def test_settings_of_the_forwarder_are_swept_in_either_section(
     key = f"{section}.merging"
     assert [swept.values for swept in sweep.experiments] == [{key: True}, {key: False}]
     assert [swept.experiment.pubsub["merging"] for swept in sweep.experiments] == [True, False]
+
+
+def test_a_simulated_run_of_a_sweep_is_judged_by_its_metrics(tmp_path: Path) -> None:
+    """As a single run is: a broken check makes it invalid, and it is not measured again."""
+    sweep = sweep_of(tmp_path, 'name = "s"\nbackend = "simulation"\nduration_s = 2\nseed = [1, 2]\n'
+                 "[topology]\nrouters = 5\nhosts = 3\n")  # fmt: skip
+    measured: list[str] = []
+
+    def measure(run: Path) -> None:
+        measured.append(run.name)
+        is_ok = not run.name.startswith("s2")
+        check = {"ok": is_ok, "expected": 3, "found": 3 if is_ok else 2}
+        (run / "analysis").mkdir(exist_ok=True)
+        text = json.dumps({"checks": {"copies_sent": check}})
+        (run / "analysis" / "metrics.json").write_text(text)
+
+    directory = SweepDirectory.of(sweep, tmp_path / "results")
+    carriers = {"simulation": partial(perform_here, measure=measure)}
+    for _ in range(2):
+        rows = play_sweep(sweep, directory, carriers, True, lambda _line: None)
+        assert [row["verdict"] for row in rows] == ["valid", "invalid"]
+    assert len(measured) == 2

@@ -1,0 +1,83 @@
+"""All that an experiment file can name: the kinds of every section, with their settings.
+
+Everything here comes from the tables of kinds and the classes that they list.
+"""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from testbed.experiment.faults import FAULTS, Fault, FaultKind
+from testbed.experiment.kinds import SECTIONS, find_kind
+from testbed.experiment.settings import Setting, settings_of
+
+_FAULT_SECTION = "fault"
+_NAMES_A_KIND = ("kind", "action")  # keys that are no settings
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSetting:
+    """A setting in words; one that has to be given has no default."""
+
+    name: str
+    type: str
+    default: Any
+    is_required: bool
+    range: str
+    choices: tuple[Any, ...]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKind:
+    """A kind of a section, what it is in a line, and its settings."""
+
+    section: str
+    kind: str
+    description: str
+    settings: tuple[KnownSetting, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The kind as plain data."""
+        return asdict(self)
+
+
+def list_kinds() -> Iterator[KnownKind]:
+    """Every kind of every section, in the order of the tables; this loads them all."""
+    for section, kinds in SECTIONS.items():
+        for kind in kinds:
+            cls = find_kind(section, kind)
+            yield KnownKind(section, kind, _first_line(cls), _describe_all(cls.Settings))
+    for action, fault in FAULTS.items():
+        yield KnownKind(_FAULT_SECTION, action, fault.description, _describe_fault(fault))
+
+
+def _first_line(cls: type[Any]) -> str:
+    return (inspect.getdoc(cls) or "").partition("\n")[0]
+
+
+def _describe_all(cls: type[Any]) -> tuple[KnownSetting, ...]:
+    known = settings_of(cls)
+    return tuple(_describe(known[name]) for name in known if name not in _NAMES_A_KIND)
+
+
+def _describe_fault(fault: FaultKind) -> tuple[KnownSetting, ...]:
+    """Time and target, which every fault has, and what this one needs beside them."""
+    known = settings_of(Fault)
+    every = [name for name, setting in known.items() if setting.is_required]
+    return tuple(
+        _describe(known[name]) for name in (*every, *fault.needs) if name not in _NAMES_A_KIND
+    )
+
+
+def _describe(setting: Setting) -> KnownSetting:
+    return KnownSetting(
+        setting.name,
+        setting.type_name,
+        None if setting.is_required else setting.default,
+        setting.is_required,
+        setting.range,
+        setting.choices,
+        setting.description,
+    )

@@ -1,0 +1,80 @@
+"""The agents of a run: one on every host, whom each knows at the start, and when it starts."""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address
+from random import Random
+
+from agents.agent_spec import AgentSpec
+from agents.kinds import find_protocol, settings_of
+from agents.protocol import WholeNetwork, draw_others
+from testbed.errors import ExperimentError
+from testbed.experiment.file import Experiment
+from topologies.ranked_hosts import farthest_hosts, nearest_hosts
+from topologies.routes import Routes
+from topologies.underlay import Underlay
+from workloads.share import Share
+from workloads.workload import Workload
+
+
+def assign_agents(
+    experiment: Experiment, underlay: Underlay, workload: Workload | None
+) -> list[AgentSpec]:
+    """An agent for every host, each knowing some that started before it."""
+    names = [host.name for host in underlay.hosts]
+    addresses = [int(IPv4Address(underlay.address[name])) for name in names]
+    contacts = choose_contacts(experiment.seed, len(names), experiment.contacts)
+    targets = _choose_targets(experiment, underlay)
+    hosts = _tell_hosts(experiment, dict(zip(names, addresses, strict=True)))
+    step_us = experiment.start_over_s * 1e6 / len(names)
+    shares = workload.shares(len(names)) if workload else [Share()] * len(names)
+    return [
+        AgentSpec(
+            name,
+            addresses[number],
+            tuple(addresses[contact] for contact in contacts[number]),
+            tuple(addresses[target] for target in targets.get(number, ())),
+            int(number * step_us),
+            number,
+            len(names),
+            experiment.seed,
+            hosts,
+            shares[number],
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def choose_contacts(seed: int, peers: int, count: int) -> list[list[int]]:
+    """For each peer the numbers of some that start before it.
+
+    The first ones have nobody before them, and know each other.
+    """
+    chance = Random(f"{seed}/contacts")
+    first = min(count + 1, peers)
+    return [draw_others(chance, number, max(first, number + 1), count) for number in range(peers)]
+
+
+def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str, int]:
+    """All hosts, if a protocol's settings name some; raise if those make no sense here."""
+    told: Mapping[str, int] = {}
+    for section, settings in experiment.layers.items():
+        protocol = find_protocol(section, settings["kind"])
+        if protocol.names_hosts:
+            told = hosts
+            try:
+                protocol.check_hosts(settings_of(protocol, settings), hosts)
+            except ValueError as error:
+                raise ExperimentError(f"{section}.{error}") from error
+    return told
+
+
+def _choose_targets(experiment: Experiment, underlay: Underlay) -> Mapping[int, Sequence[int]]:
+    """The targets of each host by their numbers, where the overlay asks for some."""
+    whole = WholeNetwork(
+        experiment.seed,
+        len(underlay.hosts),
+        lambda count: nearest_hosts(Routes(underlay), count),
+        lambda count: farthest_hosts(Routes(underlay), count),
+    )
+    overlay = find_protocol("overlay", experiment.overlay["kind"])
+    return overlay.choose_targets(settings_of(overlay, experiment.overlay), whole)

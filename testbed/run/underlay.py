@@ -1,0 +1,21 @@
+"""The underlay of a run: what its topology gives, with hosts and what the experiment changes."""
+
+from pathlib import Path
+
+from testbed.experiment.file import Experiment
+from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
+from topologies.kinds import find_topology
+from topologies.underlay import Underlay
+
+
+def make_underlay(experiment: Experiment) -> Underlay:
+    """The underlay that an experiment asks for."""
+    wanted, seed = experiment.topology, experiment.seed
+    underlay = find_topology(wanted.kind).make(wanted, seed, Path(experiment.folder))
+    if wanted.asymmetry:
+        underlay = make_asymmetric(underlay, wanted.asymmetry, seed)
+    if not underlay.hosts:
+        underlay = attach_hosts(underlay, wanted.hosts, seed)
+    if wanted.anonymous_routers:
+        underlay = make_anonymous(underlay, wanted.anonymous_routers, seed)
+    return underlay
