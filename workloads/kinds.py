@@ -25,10 +25,18 @@ def find_workload(kind: str) -> type[WorkloadKind]:
     return found
 
 
-def draw_workload(section: Mapping[str, Any], seed: int, hosts: Sequence[str]) -> Workload:
-    """The workload that a section of an experiment file asks for."""
+def draw_workload(
+    section: Mapping[str, Any],
+    seed: int,
+    hosts: Sequence[str],
+    places: Sequence[tuple[float, float]] | None = None,
+) -> Workload:
+    """The workload that a section of an experiment file asks for; `places` are of the hosts."""
     workload = find_workload(section["kind"])
-    return workload.draw(read_settings(section, workload.Settings), seed, hosts)
+    settings = read_settings(section, workload.Settings)
+    if places is None:
+        return workload.draw(settings, seed, hosts)
+    return workload.draw_at(settings, seed, hosts, places)
 
 
 def read_settings(section: Mapping[str, Any], settings: type[Settings]) -> Settings:

@@ -152,6 +152,17 @@ class WorkloadKind(ABC):
         """Raise ValueError if settings that name hosts make no sense with those of the network."""
 
     @classmethod
+    def draw_at(
+        cls,
+        settings: Any,
+        seed: int,
+        hosts: Sequence[str],
+        places: Sequence[tuple[float, float]],  # noqa: ARG003
+    ) -> Workload:
+        """The workload of hosts at places in the plane; to most kinds it does not matter where."""
+        return cls.draw(settings, seed, hosts)
+
+    @classmethod
     @abstractmethod
     def draw(cls, settings: Any, seed: int, hosts: Sequence[str]) -> Workload:
         """The workload of some hosts; the same seed gives the same one."""

@@ -8,8 +8,9 @@ of two peers is that of Jaccard, the common events divided by those of either:
 The paper adds a delay and a dissimilarity, so alpha has the unit of delays: microseconds here. It
 is what a link between peers with nothing in common costs on top of its delay.
 
-Where neither peer had any of the events, the paper's fraction is 0 / 0. We take them as alike: they
-had exactly the same events, and as long as nothing is known, delays alone decide.
+Where neither peer had any of the events, the paper's fraction is 0 / 0. The weight of a link takes
+them as alike: as long as nothing is known, delays alone decide. Whoever looks for similar peers
+takes them as not similar: similar peers consume the same events, and these consume none.
 
 No peer knows all events of the system. Events are numbered from 1, and a peer's window ends at the
 highest number it has heard of; two windows are compared on the psi events before the later end.
@@ -60,9 +61,9 @@ class RecentEvents:
 
 
 def similarity(one: EventWindow, other: EventWindow, psi: int) -> float:
-    """Common events divided by those of either, 1 if there are none."""
+    """Common events divided by those of either, 0 if there are none."""
     common, either = _counts(one, other, psi)
-    return common / either if either else 1.0
+    return common / either if either else 0.0
 
 
 def dissimilarity_us(one: EventWindow, other: EventWindow, psi: int, alpha_us: int) -> int:

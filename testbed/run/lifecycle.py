@@ -13,6 +13,7 @@ from testbed.experiment.file import Experiment
 from testbed.ownership import hand_over
 from testbed.run.agents import assign_agents
 from testbed.run.directory import Origin, RunDirectory, point_latest
+from testbed.run.neighbours import similarity_figures
 from testbed.run.reasons import emulation_reasons
 from testbed.run.underlay import make_underlay
 from testbed.run.verdict import verdict_document
@@ -96,6 +97,8 @@ def _run_in(
             figures = backend(played, underlay, specs, directory.path / "agents", say)
         with _timed(directory, "records"):
             records = directory.gather_records()
+            recorded = directory.path / "agents" / "records.parquet"
+            figures |= similarity_figures(recorded, underlay, workload)
         reasons = emulation_reasons(figures) if experiment.backend == "emulation" else []
         document = verdict_document(reasons, figures)
         path = directory.finish(experiment, document)

@@ -18,7 +18,8 @@ def make_workload(experiment: Experiment, underlay: Underlay) -> Workload | None
         kind.check_hosts(read_settings(section, kind.Settings), hosts)
     except ValueError as error:
         raise ExperimentError(f"workload.{error}") from error
-    return draw_workload(section, experiment.seed, hosts)
+    places = [(host.x, host.y) for host in underlay.hosts]
+    return draw_workload(section, experiment.seed, hosts, places)
 
 
 def plan_churn(experiment: Experiment, workload: Workload | None) -> list[Fault]:

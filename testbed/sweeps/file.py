@@ -60,12 +60,30 @@ class SweptExperiment:
         return _digest(plain)
 
 
+# Settings that were added to a section, each with the value under which runs are what they were
+# before. That is their default when they were added, and stays so if the default changes.
+_ADDED: Mapping[str, Mapping[str, Any]] = {
+    "overlay": {
+        "walk_links": "near",
+        "target_budget": "capped",
+        "mlink_tolerance": 0.02,
+        "placement": "cases",
+    },
+    "routing": {"sim_score": "mean", "repair": "optimal"},
+    "pubsub": {"recalculations": 0},
+    "workload": {"radii": "fitted", "hotspots": "scattered"},
+}
+
+
 def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
     """An experiment without what was added to experiment files, where it makes no use of it.
 
-    So runs that were finished before are found again.
+    So runs that were finished before are found again. Runs that a correction changed are not.
     """
+    plain = {**plain, **{name: _without_added(name, plain[name]) for name in _ADDED}}
     topology, pubsub, workload = plain["topology"], plain["pubsub"], plain["workload"]
+    if plain["routing"].get("strategy") == "sim":
+        plain["routing"]["selection"] = 2  # which no longer takes unknown histories for similar
     if topology["kind"] == "transit-stub":
         # Which makes other networks of a seed than the first one did.
         plain = {**plain, "topology": {**topology, "generator": 2}}
@@ -74,6 +92,11 @@ def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
     settings = {key: value for key, value in pubsub.items() if key != "kind"}
     others = {key: value for key, value in plain.items() if key != "pubsub"}
     return {**others, "workload": {**workload, **settings}}
+
+
+def _without_added(section: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    added = _ADDED[section]
+    return {k: v for k, v in settings.items() if k not in added or v != added[k]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,27 @@ independent at random (`uniform`), or around hotspots (`zipf`).
 
 The paper says that each event matches 5 % of the subscriptions, not how that comes about. Here
 ranges are as wide as it takes in each region (`hotspots`), hence narrow where many
-subscribe. And each event is the best of a few drawn in its region: the one that brings the matches
-of all events so far closest to what was asked.
+subscribe; with equal radii they are as wide everywhere. And each event is the best of a few drawn
+in its region: the one that brings the matches of all events so far closest to what was asked.
 
 Everything follows from the seed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from random import Random
 from typing import NamedTuple
 
-from workloads.content.hotspots import Fit, Region, fit_ranges, make_regions
+from workloads.content.hotspots import (
+    Fit,
+    Place,
+    Radii,
+    Region,
+    assign_by_place,
+    fit_ranges,
+    make_regions,
+)
 from workloads.content.matching import MatchIndex
 from workloads.content.subscription import (
     ATTRIBUTES,
@@ -71,25 +79,36 @@ def make_workload(
     events: int = 2_000,
     match: float = 0.05,
     attributes: int = ATTRIBUTES,
+    radii: Radii = "fitted",
+    places: Sequence[Place] = (),
 ) -> DrawnContent:
-    """A workload in which each event matches the share `match` of all subscriptions on average."""
+    """A workload in which each event matches the share `match` of all subscriptions on average.
+
+    With `places`, one for each peer, the subscriptions of a hotspot belong to peers close by.
+    """
     _check(peers, subscriptions_per_peer, events, match, attributes)
     regions = make_regions(kind, attributes, Random(f"{seed}/hotspots"))
-    draw = _draw_subscriptions(regions, fit_ranges(regions, match), Random(f"{seed}/subscriptions"))
-    held = tuple(tuple(next(draw) for _ in range(subscriptions_per_peer)) for _ in range(peers))
+    fit, drawing = fit_ranges(regions, match, radii), Random(f"{seed}/subscriptions")
+    owner = assign_by_place(regions, places, Random(f"{seed}/places")) if places else [None] * peers
+    held = tuple(
+        tuple(_draw_subscription(regions, fit, own, drawing) for _ in range(subscriptions_per_peer))
+        for own in owner
+    )
     chance = Random(f"{seed}/events")
     points = _draw_points(regions, held, match, _CANDIDATES[kind], chance)
     made = tuple(Publication(chance.randrange(peers), next(points)) for _ in range(events))
     return DrawnContent(held, made)
 
 
-def _draw_subscriptions(regions: list[Region], fit: Fit, chance: Random) -> Iterator[Subscription]:
-    shares = [region.share for region in regions]
-    while True:
-        (own,) = chance.choices(range(len(regions)), shares)
-        region = regions[own]
-        mentioned = chance.sample(range(len(region.values)), fit.restricted)
-        yield subscribe({a: _draw_range(region, a, fit.radii[own], chance) for a in mentioned})
+def _draw_subscription(
+    regions: list[Region], fit: Fit, own: int | None, chance: Random
+) -> Subscription:
+    """A subscription in one of the regions, or in any."""
+    if own is None:
+        (own,) = chance.choices(range(len(regions)), [region.share for region in regions])
+    region = regions[own]
+    mentioned = chance.sample(range(len(region.values)), fit.restricted)
+    return subscribe({a: _draw_range(region, a, fit.radii[own], chance) for a in mentioned})
 
 
 def _draw_range(region: Region, attribute: int, radius: float, chance: Random) -> Range:

@@ -5,22 +5,27 @@ attribute is. `uniform` is one region in which all values are alike; `zipf` is f
 points at random. Zipf's law says how popular those are, by rank, and how likely a value is, by its
 distance d from the centre: in proportion to 1 / (d + 1) ** skew.
 
+The paper's hotspots are of interest only; `assign_by_place` also gives them places, so that peers
+that are close to each other share a hotspot.
+
 A range has a middle and a radius, and is cut off where the domain ends. In the uniform
 region middles may lie outside of the domain too; so values at its edge are in as many ranges
 as those in between, and no event is more likely to match than another.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import comb, log
+from math import comb, dist, log
 from random import Random
 from typing import Literal, NamedTuple, get_args
 
 from workloads.content.subscription import HIGHEST, VALUES, ContentError
 
 WorkloadKind = Literal["uniform", "zipf"]
+Radii = Literal["fitted", "equal"]
 KINDS: tuple[str, ...] = get_args(WorkloadKind)
 Weights = tuple[float, ...]
+Place = tuple[float, float]
 
 HOTSPOTS = 5
 _POPULARITY_SKEW = 1
@@ -98,27 +103,49 @@ def make_regions(kind: str, attributes: int, chance: Random) -> list[Region]:
     ]
 
 
-def fit_ranges(regions: list[Region], match: float) -> Fit:
+def fit_ranges(regions: list[Region], match: float, kind: Radii = "fitted") -> Fit:
     """Ranges with which an event matches this share of all subscriptions on average.
 
     So do the events of each region by themselves, if that can be. If not, because a large share is
-    asked and few subscribe in some region, ranges of all regions become wider together.
+    asked and few subscribe in some region, ranges of all regions become wider together. Ranges of
+    `equal` radii are as wide in all regions, so that events of a popular one match more.
     """
     attributes = len(regions[0].values)
     chances = [[_chances(events, ranges) for ranges in regions] for events in regions]
+    nothing = [0.0] * len(regions)
     usual = round(log(match) / log(_USUAL_COVERAGE))
     for restricted in range(min(max(usual, 1), attributes), attributes + 1):
         scene = _Scene(regions, chances, restricted)
-        radii = _solve(scene, match)
+        radii = _solve(scene, match) if kind == "fitted" else _balance(scene, nothing, match)
         if min(radii) > _NARROW:
             break  # else mention more attributes, if there are more: a region has no way to go
-    lowest = scene.average([0.0] * len(regions))
+    lowest = scene.average(nothing)
     if lowest > match:
         raise ContentError(
             f"workload: match: expected at least {lowest:.4g}, which is what the narrowest ranges "
             f"over {attributes} attributes give, found {match}"
         )
     return Fit(restricted, _balance(scene, radii, match))
+
+
+def assign_by_place(regions: list[Region], places: Sequence[Place], chance: Random) -> list[int]:
+    """For each peer a region, so that the peers of a region are close to each other.
+
+    The most popular region comes first. Each begins at a random peer, and takes its share of all
+    peers: those that are nearest to that one and still free.
+    """
+    free, owner = list(range(len(places))), [0] * len(places)
+    for number, region in enumerate(regions):
+        if not free:
+            break
+        middle = places[chance.choice(free)]
+        free.sort(key=lambda peer: (dist(places[peer], middle), peer))
+        is_last = number == len(regions) - 1
+        count = len(free) if is_last else round(region.share * len(places))
+        for peer in free[:count]:
+            owner[peer] = number
+        free = free[count:]
+    return owner
 
 
 def _around_a_point(attributes: int, chance: Random) -> tuple[Weights, ...]:

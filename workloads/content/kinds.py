@@ -1,13 +1,14 @@
 """Content-based workloads that are drawn: independent at random, or around hotspots."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 
 from workloads.churn import draw_churn
 from workloads.content.generator import DrawnContent, make_workload
+from workloads.content.hotspots import Place, Radii
 from workloads.content.subscription import ATTRIBUTES, Point, Subscription
 from workloads.schedule import Schedule
 from workloads.workload import (
@@ -51,18 +52,33 @@ class DrawnSettings(EventSettings, frozen=True, kw_only=True):
     ] = 0.05
 
 
+class ZipfSettings(DrawnSettings, frozen=True, kw_only=True):
+    """Settings of subscriptions and events around hotspots."""
+
+    radii: Annotated[
+        Radii,
+        Meta(
+            description="fitted: narrower ranges at popular hotspots, so that each event matches "
+            "as many subscriptions; equal: ranges as wide at all hotspots"
+        ),
+    ] = "fitted"
+    hotspots: Annotated[
+        Literal["scattered", "located"],
+        Meta(description="peers of a hotspot are anywhere, or close to each other in the network"),
+    ] = "scattered"
+
+
 class ContentUniform(WorkloadKind):
     """Subscriptions and events independent at random."""
 
     Settings = DrawnSettings
     pubsub: ClassVar[str] = "content"
-    distribution: ClassVar[str] = "uniform"
 
     @classmethod
     def draw(cls, settings: DrawnSettings, seed: int, hosts: Sequence[str]) -> Workload:
         """The workload of some hosts."""
         drawn = make_workload(
-            cls.distribution,
+            "uniform",
             seed,
             len(hosts),
             settings.subscriptions,
@@ -73,10 +89,42 @@ class ContentUniform(WorkloadKind):
         return content_workload(drawn, settings, seed, hosts)
 
 
-class ContentZipf(ContentUniform):
+class ContentZipf(WorkloadKind):
     """Subscriptions and events around hotspots."""
 
-    distribution: ClassVar[str] = "zipf"
+    Settings = ZipfSettings
+    pubsub: ClassVar[str] = "content"
+
+    @classmethod
+    def draw(cls, settings: ZipfSettings, seed: int, hosts: Sequence[str]) -> Workload:
+        """The workload of hosts of which nobody knows where they are."""
+        if settings.hotspots == "located":
+            raise ValueError("hotspots: expected hosts with places for `located`, found none")
+        return cls._draw(settings, seed, hosts, ())
+
+    @classmethod
+    def draw_at(
+        cls, settings: ZipfSettings, seed: int, hosts: Sequence[str], places: Sequence[Place]
+    ) -> Workload:
+        """The workload of hosts at these places."""
+        return cls._draw(settings, seed, hosts, places if settings.hotspots == "located" else ())
+
+    @classmethod
+    def _draw(
+        cls, settings: ZipfSettings, seed: int, hosts: Sequence[str], places: Sequence[Place]
+    ) -> Workload:
+        drawn = make_workload(
+            "zipf",
+            seed,
+            len(hosts),
+            settings.subscriptions,
+            settings.events,
+            settings.match,
+            settings.attributes,
+            settings.radii,
+            places,
+        )
+        return content_workload(drawn, settings, seed, hosts)
 
 
 def content_workload(

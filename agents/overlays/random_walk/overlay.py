@@ -14,10 +14,15 @@ Where the paper leaves something open:
 - NEWPARENT implies DISCONNECT: one message says both.
 - A neighbour over the degree limit that would be dropped at once is not accepted first.
 - A walk does not go back to where it came from or began, unless there is no other way.
+- A walk goes on before the peer is placed: the next peers are chosen without waiting for a route.
+- k_L caps the picks, and a walk without targets left is not sent. As algorithm 1 is written, such a
+  walk is sent and its receiver may become a target (`target_budget`).
+- The degree limit is checked at both ends of a new link; algorithm 1 checks it at q only.
+- Two equal routes count as prefixes of each other: case 1 applies.
 - The way back is taken to be the same (`reverse_routes`), as the paper does for ease of
   presentation; otherwise both ends infer their route.
 - A peer that lost all near neighbours joins again, a few times, later and later.
-- Distant links are links to peers known at the start. Walks keep to near links.
+- Distant links are links to peers known at the start. Walks keep to near links (`walk_links`).
 """
 
 from collections import defaultdict
@@ -118,6 +123,7 @@ class RandomWalk(Protocol):
         super().__init__(given)
         self.neighbours = Neighbourhood()
         self._heuristic = self.settings.heuristic
+        self._is_capped = self.settings.target_budget == "capped"
         self._limit = degree_limit(self.settings.degree_limit, max(2, given.peers))
         self._given_targets = given.targets
         self._known = [*given.contacts]
@@ -292,14 +298,22 @@ class RandomWalk(Protocol):
         accept = Send(joiner, Accept(route, delay_us, last_mile_us), reliable=True)
         if self.neighbours.is_near(joiner):
             return [accept]
+        if self.settings.placement == "direct":
+            return self._take(now_us, joiner, route, delay_us, accept)
         but = (*visited, joiner)
         nearer = self.neighbours.nearer_on_the_way(route, but)
         if nearer is not None and len(visited) < _MOST_VISITED:
             rest = cut(self.neighbours[nearer].route or (), route)
             connect = Connect(joiner, rest, last_mile_us, (*visited, self.me))
             return [Send(nearer, connect, reliable=True)]
-        effects = [*self._make_way(joiner, route, but)]
-        effects += self._add_near(now_us, joiner, delay_us, route)
+        way = self._make_way(joiner, route, but)
+        return [*way, *self._take(now_us, joiner, route, delay_us, accept)]
+
+    def _take(
+        self, now_us: int, joiner: PeerId, route: Routers, delay_us: int, accept: Send
+    ) -> Effects:
+        """Case 3: take a peer as a neighbour, unless the degree limit leaves no place for it."""
+        effects = [*self._add_near(now_us, joiner, delay_us, route)]
         effects += self._keep_limit(but=joiner)
         refuse = Send(joiner, Disconnect(is_leaving=False), reliable=True)
         return [*effects, accept if self.neighbours.is_near(joiner) else refuse]
@@ -348,7 +362,7 @@ class RandomWalk(Protocol):
     def _on_walk(self, sender: PeerId, walk: Walk) -> Effects:
         """Judge the origin once its delay is known, unless that was done or makes no sense."""
         self._learn(walk.origin)
-        if walk.ttl == 0 or walk.targets == 0:
+        if walk.ttl == 0 or (walk.targets == 0 and self._is_capped):
             return []
         walk = Walk(walk.origin, walk.number, walk.path_us, walk.targets, walk.ttl - 1)
         is_done = self._target_of.get(walk.origin) == walk.number
@@ -358,23 +372,26 @@ class RandomWalk(Protocol):
 
     def _judge(self, sender: PeerId, walk: Walk, origin_us: int) -> Effects:
         """Become a target of the walk, or not; either way the walk goes on."""
-        is_good = RULES[self._heuristic](origin_us, walk.path_us, self.neighbours.near_delays_us())
+        near_us, tolerance = self.neighbours.near_delays_us(), self.settings.mlink_tolerance
+        is_good = RULES[self._heuristic](origin_us, walk.path_us, near_us, tolerance)
         if not is_good or self._target_of.get(walk.origin) == walk.number:
             return self._pass_on(sender, walk)
         self._target_of[walk.origin] = walk.number
-        left = Walk(walk.origin, walk.number, walk.path_us, walk.targets - 1, walk.ttl)
+        targets = max(0, walk.targets - 1)
+        left = Walk(walk.origin, walk.number, walk.path_us, targets, walk.ttl)
         return [*self._infer_and_place(walk.origin), *self._pass_on(sender, left)]
 
     def _pass_on(self, sender: PeerId, walk: Walk) -> Effects:
         """Send a walk to some random neighbours, which share the targets that are left."""
         if walk.targets == 0 or walk.ttl == 0:
             return []
-        near = [peer for peer, _ in self.neighbours.near()] or list(self.neighbours)
-        onward = sorted(peer for peer in near if peer not in (sender, walk.origin)) or sorted(near)
+        links = self._walk_links()
+        onward = sorted(p for p in links if p not in (sender, walk.origin)) or sorted(links)
         if not onward:
             return []
-        wanted = max(1, int(self.settings.selectivity * len(near)))
-        chosen = self.random.sample(onward, min(wanted, len(onward), walk.targets))
+        wanted = min(max(1, int(self.settings.selectivity * len(links))), len(onward))
+        most = walk.targets if self._is_capped else wanted
+        chosen = self.random.sample(onward, min(wanted, most))
         share = walk.targets // len(chosen)
         so_far_us = walk.path_us - 2 * self._last_mile_us if walk.origin != self.me else 0
         effects = []
@@ -383,6 +400,11 @@ class RandomWalk(Protocol):
             onward_walk = Walk(walk.origin, walk.number, path_us, share, walk.ttl)
             effects.append(Send(peer, onward_walk, reliable=True))
         return effects
+
+    def _walk_links(self) -> list[PeerId]:
+        """The neighbours that a walk may go on to."""
+        near = [peer for peer, _ in self.neighbours.near()]
+        return near if near and self.settings.walk_links == "near" else list(self.neighbours)
 
     # Neighbours
 

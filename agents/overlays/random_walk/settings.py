@@ -1,12 +1,15 @@
 """What an experiment may set of the discovery overlay by random walks."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from agents.overlays.random_walk.neighbourhood import degree_limit
 from agents.overlays.random_walk.targets import Heuristic
 
+WalkLinks = Literal["near", "all"]
+TargetBudget = Literal["capped", "literal"]
+Placement = Literal["cases", "direct"]
 _FEWEST_PEERS = 2  # for which a degree limit is tried out
 
 
@@ -18,12 +21,30 @@ class WalkSettings(Struct, frozen=True, kw_only=True):
     )
     targets: Annotated[int, Meta(ge=1, le=65_535, description="targets of a walk")] = 10
     selectivity: Annotated[
-        float, Meta(gt=0, le=1, description="share of near neighbours that a walk is passed on to")
+        float, Meta(gt=0, le=1, description="share of neighbours that a walk is passed on to")
     ] = 0.1
     ttl: Annotated[int, Meta(ge=1, le=65_535, description="most hops of a walk")] = 100
     degree_limit: Annotated[
         str, Meta(description="most near neighbours: lg1, lg2, sq, none or a number")
     ] = "none"
+    walk_links: Annotated[
+        WalkLinks, Meta(description="links that a walk follows: near ones, or distant ones too")
+    ] = "near"
+    target_budget: Annotated[
+        TargetBudget,
+        Meta(
+            description="capped: a walk without targets left is not sent; literal: as algorithm 1 "
+            "is written, it is sent and the receiver may still become a target"
+        ),
+    ] = "capped"
+    mlink_tolerance: Annotated[
+        float,
+        Meta(ge=0, lt=1, description="share of a path's delay that MLink takes for inaccuracy"),
+    ] = 0.02
+    placement: Annotated[
+        Placement,
+        Meta(description="place peers by the three cases, or directly at each target (case 3)"),
+    ] = "cases"
     distant_links: Annotated[int, Meta(ge=0, description="links to peers known at the start")] = 2
     delay_samples: Annotated[int, Meta(ge=1, description="round trips to measure a delay")] = 3
     reverse_routes: Annotated[

@@ -160,8 +160,9 @@ class Content(Protocol):
 
     def _ask_for_tree(self, event_id: int) -> Effects:
         """Ask for a new tree when it is time; the next few do, too, as one may be gone."""
-        every = self.settings.recalculate_every_events
+        every, most = self.settings.recalculate_every_events, self.settings.recalculations
         is_time = 0 < every <= event_id and event_id % every < _ASKERS
+        is_time = is_time and (most == 0 or event_id // every <= most)
         return [Announce(Recalculate(self._current))] if is_time else ()
 
     # Events

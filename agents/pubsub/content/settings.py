@@ -42,3 +42,6 @@ class ContentSettings(Struct, frozen=True, kw_only=True):
     recalculate_every_events: Annotated[
         int, Meta(ge=0, description="events after which a new tree is asked for; 0: never")
     ] = 0
+    recalculations: Annotated[
+        int, Meta(ge=0, description="most new trees that are asked for; 0: no limit")
+    ] = 0

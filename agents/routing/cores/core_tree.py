@@ -15,6 +15,10 @@ a peer kept to its own relay as well, there would be cycles. So a peer on the wa
 root core, the *backbone*, takes that way as its own. Then every peer has one parent, and following
 parents leads to the backbone and on it to the root core: T is a tree.
 
+Both ways are the best of all offers at any time (`repair = "optimal"`). With `repair = "local"` a
+peer that has a parent in a tree that was built follows that parent's offers, whatever others offer,
+until the parent is gone or has no way that does not lead over the peer itself: section 5.3.
+
 If the root core dies the next core of the list takes its place (`pulse`). Until that is
 known, peers would try ever longer ways over each other to where it was. So who loses its way to the
 root core says so first, and takes a heavier one only after a while: those are gone by then that led
@@ -148,21 +152,39 @@ class CoreTree:
             self.assigned = None
         return is_known
 
-    def choose(self, now_us: int, weight_of: Callable[[PeerId], int], hold_us: int = 0) -> None:
-        """Find the best ways among all offers; a heavier one to the root core has to wait."""
+    def choose(
+        self,
+        now_us: int,
+        weight_of: Callable[[PeerId], int],
+        hold_us: int = 0,
+        is_kept: bool = False,
+    ) -> None:
+        """Find the best ways among all offers; a heavier one to the root core has to wait.
+
+        With `is_kept` the way in the tree leads over the parent as long as that has one to offer.
+        """
         ways = list(self._ways(weight_of))
         own = PathToCore(0, 1, self.me, self.me, (self.me,))
-        rooted = [way for way in ways if way.core == self.root_core]
         if self.root_core == self.me:
             self.root = own
         else:
+            rooted = [way for way in ways if way.core == self.root_core]
             if self.assigned is not None:
                 rooted = [way for way in rooted if way.via == self.assigned]
+            elif is_kept and self.joined_as == BACKBONE_CHILD:
+                rooted = self._over_parent(rooted)
             self.root = self._hold_back(now_us, min(rooted, default=None), hold_us)
         if self._is_rooted:
             self.relay = self.root
+        elif self.is_mine:
+            self.relay = own
         else:
-            self.relay = own if self.is_mine else min(ways, default=None)
+            kept = self._over_parent(ways) if is_kept and self.joined_as == CHILD else ways
+            self.relay = min(kept, default=None)
+
+    def _over_parent(self, ways: list[PathToCore]) -> list[PathToCore]:
+        """The ways over the parent, or all of them if there are none."""
+        return [way for way in ways if way.via == self.parent] or ways
 
     def offers_to_send(self, now_us: int, peers: list[PeerId]) -> Iterator[tuple[PeerId, CoreSpt]]:
         """What neighbours have to be told, because it differs from what they were told before."""

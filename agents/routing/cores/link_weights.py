@@ -3,14 +3,15 @@ Koldehofe and Rothermel, DEBS 2013; `agents.routing.similarity` has the formula)
 
 Both ends of a link have to use the same weight. So hellos carry the sender's view of the delay, and
 the mean of both views counts; and interests are those at the beginning of a selection, which
-neighbours tell each other once for each version. Where one end has had no events yet, the delay
-alone counts.
+neighbours tell each other once for each version. Where one end has heard of no events yet, the
+delay alone counts. That does not make the two similar: where either had no events, their similarity
+is 0, which is what strategies that ask for similar peers see.
 """
 
 from agents.protocol import PeerId
 from agents.routing.cores.spanning_tree import SpanningTree
 from agents.routing.cores.strategies import Link
-from agents.routing.similarity import EventWindow, RecentEvents, dissimilarity_us
+from agents.routing.similarity import EventWindow, RecentEvents, dissimilarity_us, similarity
 
 _NO_EVENTS = EventWindow(0, b"")
 
@@ -25,6 +26,7 @@ class LinkWeights:
         self.alpha_us = alpha_us
         self._own: dict[int, EventWindow] = {}
         self._dissimilarity_us: dict[int, dict[PeerId, int]] = {}
+        self._similarity: dict[int, dict[PeerId, float]] = {}
 
     @property
     def are_delays_only(self) -> bool:
@@ -41,10 +43,11 @@ class LinkWeights:
         return self._own[version]
 
     def on_interest(self, version: int, sender: PeerId, window: EventWindow) -> None:
-        """Note how dissimilar a neighbour is."""
+        """Note how similar a neighbour is."""
         own, known = self.own(version), self._dissimilarity_us.setdefault(version, {})
         has_both = own.newest > 0 and window.newest > 0
         known[sender] = dissimilarity_us(own, window, self._psi, self.alpha_us) if has_both else 0
+        self._similarity.setdefault(version, {})[sender] = similarity(own, window, self._psi)
 
     def known(self, version: int) -> set[PeerId]:
         """The neighbours whose interests in a version have come."""
@@ -55,10 +58,11 @@ class LinkWeights:
         at = self._tree.neighbours[peer]
         theirs_us = at.hello.delay_us if at.hello is not None else at.delay_us
         dissimilarity_us = self._dissimilarity_us.get(version, {}).get(peer, 0)
-        return Link((at.delay_us + theirs_us) // 2, dissimilarity_us)
+        alike = self._similarity.get(version, {}).get(peer, 0.0)
+        return Link((at.delay_us + theirs_us) // 2, dissimilarity_us, alike)
 
     def drop(self, before: int) -> None:
         """Forget all versions before one."""
-        for by_version in (self._own, self._dissimilarity_us):
+        for by_version in (self._own, self._dissimilarity_us, self._similarity):
             for version in [version for version in by_version if version < before]:
                 del by_version[version]

@@ -60,6 +60,7 @@ class Selection:
         self._versions = versions
         self._random = chance
         self._strategy = settings.strategy
+        self._sim_score = settings.sim_score
         self._cores = settings.cores
         # All peers are called at once; if all told their interests at once, those would meet on
         # the links.
@@ -230,8 +231,8 @@ class Selection:
             return
         links = {p: self._weights.link(gathering.version, p) for p in self._tree.up()}
         if self._strategy in BY_VOTES:
-            alpha_us = self._weights.alpha_us
-            gathering.add_vote(vote(self._strategy, self._me, links, alpha_us, self._random))
+            own = vote(self._strategy, self._me, links, self._sim_score, self._random)
+            gathering.add_vote(own)
         else:
             weights_us = {p: min(link.weight_us, _HEAVIEST_US) for p, link in links.items()}
             gathering.add_links(split_links(self._me, weights_us))

@@ -7,6 +7,8 @@ from msgspec import Meta, Struct
 MST = "mst"  # the strategy of the baseline, which no file can name
 Strategy = Literal["cneigh", "spotent", "rand", "sim", "maxpath", "spath"]
 CorePaths = Literal["tree", "apsp"]
+SimScore = Literal["mean", "sum"]
+Repair = Literal["optimal", "local"]
 
 
 class TreeSettings(Struct, frozen=True, kw_only=True):
@@ -31,12 +33,22 @@ class TreeSettings(Struct, frozen=True, kw_only=True):
     grace_s: Annotated[
         float, Meta(ge=0, description="time for which a tree is kept after the next is used")
     ] = 10.0
+    repair: Annotated[
+        Repair,
+        Meta(
+            description="optimal: every peer takes a lighter way whenever there is one; local: "
+            "once a tree is built, a peer moves only if it loses its parent"
+        ),
+    ] = "optimal"
 
 
 class CoreSettings(TreeSettings, frozen=True, kw_only=True):
     """The settings of `CoreRouting`."""
 
     strategy: Annotated[Strategy, Meta(description="how cores are selected")] = "spotent"
+    sim_score: Annotated[
+        SimScore, Meta(description="the vote of `sim`: mean or sum of similarities to neighbours")
+    ] = "mean"
     core_paths: Annotated[
         CorePaths,
         Meta(description="cores join over the root core's tree, or by all shortest paths"),
@@ -57,6 +69,11 @@ class SpanningTreeSettings(TreeSettings, frozen=True, kw_only=True):
     def strategy(self) -> str:
         """The leader finds the minimum spanning tree."""
         return MST
+
+    @property
+    def sim_score(self) -> SimScore:
+        """Nobody votes."""
+        return "mean"
 
     @property
     def core_paths(self) -> CorePaths:

@@ -8,12 +8,17 @@ By votes, from what a peer knows of its neighbours; the most votes win:
 - `cneigh`: each peer has one vote, for its neighbour of the lowest weight;
 - `spotent`: each peer votes for itself with NG + NG / (sum of weights) + 1 / (worst delay);
 - `rand`: each peer votes for itself with a random number, which draws cores uniformly;
-- `sim`: each peer votes for itself with its mean similarity to its neighbours.
+- `sim`: each peer votes for itself with its similarity to its neighbours.
 
-The paper gives no units for the potential of `spotent`. We take seconds: links of tens of
-milliseconds then give tens in the last two terms, as many as a peer has neighbours; in
-milliseconds only the number of neighbours would count. It says of `sim` only that similarity alone
-decides; it votes in the manner of `spotent`, so that the number of neighbours has no say.
+The paper gives no units for the potential of `spotent`. We take seconds. A link of 4 ms then gives
+250 in each of the last two terms, so that delays and weights decide and the number of neighbours
+(10 to 20) only between peers that are otherwise alike. In milliseconds the two terms would be
+0.25 each, and the number of neighbours alone would decide.
+
+The paper says of `sim` only that similarity alone decides. `sim_score` says how the similarities to
+all neighbours become one number: their mean, in which the number of neighbours has no say, or their
+sum, as a peer that is similar to many neighbours is near many similar peers. A neighbour counts as
+similar only by events that both had: where a history is unknown or empty, the similarity is 0.
 """
 
 from collections.abc import Mapping
@@ -21,6 +26,7 @@ from random import Random
 from typing import NamedTuple
 
 from agents.protocol import PeerId
+from agents.routing.cores.settings import SimScore
 
 BY_VOTES = ("cneigh", "spotent", "rand", "sim")
 BY_PATHS = ("maxpath", "spath")
@@ -28,10 +34,14 @@ _US_PER_S = 1e6
 
 
 class Link(NamedTuple):
-    """What a link costs: its delay, and the dissimilarity of its ends on top."""
+    """What a link costs: its delay, and the dissimilarity of its ends on top.
+
+    `similarity` is that of its ends, 0 where the events of one of them are unknown or none.
+    """
 
     delay_us: int
     dissimilarity_us: int
+    similarity: float = 0.0
 
     @property
     def weight_us(self) -> int:
@@ -47,7 +57,7 @@ class Vote(NamedTuple):
 
 
 def vote(
-    strategy: str, me: PeerId, links: Mapping[PeerId, Link], alpha_us: int, chance: Random
+    strategy: str, me: PeerId, links: Mapping[PeerId, Link], sim_score: SimScore, chance: Random
 ) -> Vote:
     """The vote of one peer with these links to its neighbours."""
     if strategy == "rand":
@@ -56,7 +66,7 @@ def vote(
         return Vote(me, 0.0)
     if strategy == "cneigh":
         return Vote(min(links, key=lambda peer: (links[peer].weight_us, peer)), 1.0)
-    return Vote(me, _potential(links) if strategy == "spotent" else _similarity(links, alpha_us))
+    return Vote(me, _potential(links) if strategy == "spotent" else _similarity(links, sim_score))
 
 
 def most_voted(votes: Mapping[PeerId, float], count: int) -> list[PeerId]:
@@ -70,7 +80,6 @@ def _potential(links: Mapping[PeerId, Link]) -> float:
     return len(links) + len(links) / total_s + 1 / worst_s
 
 
-def _similarity(links: Mapping[PeerId, Link], alpha_us: int) -> float:
-    if alpha_us == 0:
-        return 1.0
-    return 1 - sum(link.dissimilarity_us for link in links.values()) / len(links) / alpha_us
+def _similarity(links: Mapping[PeerId, Link], score: SimScore) -> float:
+    total = sum(link.similarity for link in links.values())
+    return total / len(links) if score == "mean" else total

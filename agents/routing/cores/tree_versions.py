@@ -9,6 +9,11 @@
 - JOIN_CORE is sent when the way has stood still for a while, or at once if the parent is gone; the
   paper joins with every improvement, which would have the content layer move subscriptions for
   nothing. Hellos say who is whose child, so that no link stays one-sided.
+- Section 5.3 repairs a tree locally: a newcomer joins by lines 1 to 6 of algorithm 2, and a peer
+  whose parent is gone takes the best of the offers that it has. With `repair = "local"` nobody else
+  moves, once the peer has known the version for `settle_s`. With `repair = "optimal"`, which keeps
+  the tree as good as a new one with these cores, every peer takes a lighter way whenever there is
+  one.
 - Version v + 1 is built while v is in use. The switch comes with the hellos of the leader; v is
   kept for a while, but no longer repaired, and then dropped.
 
@@ -73,6 +78,7 @@ class TreeVersions:
         self._settle_us = int(settings.settle_s * 1e6)
         self._grace_us = int(settings.grace_s * 1e6)
         self._is_rooted = is_rooted
+        self._is_local = settings.repair == "local"
         self._random = chance
         self._early: dict[tuple[PeerId, int], CoreSpt] = {}
         self._assigned: dict[int, PeerId] = {}
@@ -347,7 +353,8 @@ class TreeVersions:
         had_parent = tree.parent is not None
         is_settled = self._is_settled(now_us, tree)
         hold_us = _HELD_PERIODS * self._period_us if is_settled else 0
-        tree.choose(now_us, partial(self._weight_us, tree.family), hold_us)
+        is_kept = self._is_local and is_settled
+        tree.choose(now_us, partial(self._weight_us, tree.family), hold_us, is_kept)
         offers = [Send(to, offer) for to, offer in tree.offers_to_send(now_us, self._tree.up())]
         self._holds[tree.version].end(now_us, has_done=bool(offers))
         effects: list[Effect] = [*offers]

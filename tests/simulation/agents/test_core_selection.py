@@ -105,6 +105,40 @@ def test_interests_weigh_as_the_formula_says(strategy: str) -> None:
             assert list(crowd.cores()) == most_voted(found, 8)
 
 
+@pytest.mark.parametrize("nothing", [EventWindow(0, b""), EventWindow(500, b""), None])
+def test_sim_does_not_choose_peers_that_had_no_events(nothing: EventWindow | None) -> None:
+    underlay = make_underlay(30, 1)
+    graph = make_overlay(underlay, 1)
+    held = windows(graph, 1)
+    silent = sorted(graph)[:12]  # of the lowest addresses, which win among equals
+    told = {**held, **dict.fromkeys(silent, nothing)}
+    given = {peer: window for peer, window in told.items() if window is not None}
+    crowd = Crowd(
+        underlay, graph, 1, windows=given, strategy="sim", alpha_us=ALPHA_US, psi=PSI, cores=5
+    ).run(12)
+    assert not {*crowd.cores()} & {*silent}
+
+
+def test_sim_adds_similarities_up_or_takes_their_mean() -> None:
+    links = {1: Link(5, 5, 0.5), 2: Link(5, 0, 0.0), 3: Link(5, 5, 0.1)}
+    assert vote("sim", 7, links, "mean", Random(1)) == (7, pytest.approx(0.2))
+    assert vote("sim", 7, links, "sum", Random(1)) == (7, pytest.approx(0.6))
+
+
+def test_the_sum_of_similarities_prefers_peers_with_many_neighbours() -> None:
+    underlay = make_underlay(30, 2)
+    graph = make_overlay(underlay, 2)
+    held = windows(graph, 2)
+    settings: dict[str, Any] = {"strategy": "sim", "alpha_us": ALPHA_US, "psi": PSI, "cores": 5}
+    crowd = Crowd(underlay, graph, 2, windows=held, sim_score="sum", **settings).run(12)
+    sums = {
+        peer: sum(similarity(held[peer], held[other], PSI) for other in graph[peer])
+        for peer in graph
+    }
+    chosen = [sums[core] for core in crowd.cores()]
+    assert chosen == pytest.approx(sorted(sums.values(), reverse=True)[:5])
+
+
 def test_both_ends_of_a_link_use_the_same_weight() -> None:
     underlay = make_underlay(30, 5, 5.0)
     graph = make_overlay(underlay, 5)
@@ -177,8 +211,8 @@ def test_an_overlay_in_two_pieces_has_its_cores_in_the_larger() -> None:
 
 def test_a_peer_without_neighbours_votes_for_itself() -> None:
     for strategy in ("cneigh", "spotent", "sim"):
-        assert vote(strategy, 7, {}, 1, Random(1)) == (7, 0.0)
-    assert vote("cneigh", 7, {3: Link(5, 5), 2: Link(10, 0)}, 1, Random(1)) == (2, 1.0)
+        assert vote(strategy, 7, {}, "mean", Random(1)) == (7, 0.0)
+    assert vote("cneigh", 7, {3: Link(5, 5), 2: Link(10, 0)}, "mean", Random(1)) == (2, 1.0)
 
 
 @pytest.mark.parametrize("strategy", ["spotent", "spath"])

@@ -52,3 +52,12 @@ def test_several_publishers_ask_for_a_tree_as_some_may_be_gone() -> None:
     effects = {n: peer.on_announcement(10_000_000, Publish(n, 0)) for n in range(1, 251)}
     asked = [number for number, some in effects.items() if Announce(Recalculate(3)) in some]
     assert asked == [100, 101, 102, 200, 201, 202]
+
+
+def test_no_more_trees_are_asked_for_than_wanted() -> None:
+    net = Trees(1, recalculate_every_events=100, recalculations=1, events=250)
+    net.use(0.5, 3)
+    peer = net.start().run(9).protocols[0]
+    effects = {n: peer.on_announcement(10_000_000, Publish(n, 0)) for n in range(1, 251)}
+    asked = [number for number, some in effects.items() if Announce(Recalculate(3)) in some]
+    assert asked == [100, 101, 102]

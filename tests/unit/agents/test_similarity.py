@@ -41,8 +41,8 @@ def test_dissimilarity_goes_from_nothing_to_alpha() -> None:
     assert dissimilarity_us(window(1), window(2), PSI, 1_000) == 1_000
 
 
-def test_peers_without_events_are_alike() -> None:
-    assert similarity(window(), window(heard=7), PSI) == 1
+def test_peers_without_events_are_not_similar_but_their_link_costs_its_delay_only() -> None:
+    assert similarity(window(), window(heard=7), PSI) == 0
     assert dissimilarity_us(window(), window(heard=7), PSI, 1_000) == 0
 
 
@@ -55,7 +55,7 @@ def test_windows_are_compared_before_the_later_end() -> None:
     assert similarity(early, late, PSI) == 2 / 3  # event 1 is older than the last ten
     assert similarity(late, early, PSI) == 2 / 3
     assert similarity(early, window(9, 10, heard=19), PSI) == 1  # only event 10 is left
-    assert similarity(early, window(heard=20), PSI) == 1
+    assert similarity(early, window(heard=20), PSI) == 0
 
 
 def test_events_may_come_late_and_twice() -> None:

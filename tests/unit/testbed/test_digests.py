@@ -17,12 +17,16 @@ DIGESTS = {
     "example1.toml": "a78156f36a1da0fbfb6731581c19c0b82c2a6fe1f60887104e1705fbb69762b5",
     "faults.toml": "c1812b27d1445ff239483652767ca428cd454ed74191bf00a42281ddb29fc06a",
     "fig3-targets.toml": "ab7227b5ece9694f91eee6888279d8ca51787ff47bdebbb6c23072a71b9a2b2a",
-    "fig5-limits.toml": "d43456db2e680d5f02556914e8055e347141ed53ad127a3bdcc1301d8a47260c",
-    "fig5-peers.toml": "42b953bf8bc45b0f4cd168ed3284a545e2e2961345e2aaa66c6377f0ac7dd70f",
-    "fig5-targets.toml": "cc30c206285748e1caf25c3ddef0ff2647340386c9b1a4bfced00b828286cfca",
-    "fig6-churn.toml": "928fb06bf100941ac2b35cbe9ba39ade8f4b214119edd9de21d9d1fc6c018a15",
-    "fig6-cores.toml": "b64a9d4df3cd2f1010eea64d5d63685b13c623c0add13b5d5ab35bdb6764446c",
-    "fig6-strategies.toml": "06834061cd7f9ed93942c9081a9b151a9bd3eb24d40e56ee029039886100c347",
+    "fig5-limits.toml": "8f3318b2319f0fd0d3168a5b5dd9fc1795417f901aa6088710ba677e103f6cec",
+    "fig5-peers.toml": "7b735e5e0ab886cc11d3ad724bcf9afa00febbbf428b4e5932fca0958e5ddbc4",
+    "fig5-readings.toml": "c2d0ac6ddb7e7d195f098f9f759f2b9b59328cf56b643fc9466db91d015ef771",
+    "fig5-targets.toml": "5f7c1bdbc3229a497e3b4878874f401f5c62b4f54d8699c6569b35e3afb84c56",
+    "fig5-walks.toml": "a90f590f9c8e574d69d118dc39bbcc2a1243f63713d62d61e51fcc71010a13fb",
+    "fig6-churn.toml": "fb2b865ca724b1de08c4bfaad681794550655b3e263dbb180541dc4868065c2b",
+    "fig6-cores.toml": "650c8bd6126160f4824ef5a3ac3675823c6d6e6b5f8fae4ac7b48a1d1a2161db",
+    "fig6-hotspots.toml": "d30f88a78dffca304bd2042056a658acf16aba8b11df013e87c452589dac807b",
+    "fig6-sim.toml": "6fef4e0209fbc61e2e511020d8a7c492d6da448b3a45464e6aba4a3669961940",
+    "fig6-strategies.toml": "fb2da323f16353f61a9f21f73ef6f1fe55fd46a6af601cf9c056115588631dfb",
     "full-size-faults.toml": "afff58d529a4fdce4e9dbeff2161ea25848a3bf8de4b165523014af30f7d6c46",
     "full-size.toml": "965ad05ea69fe62d1277782cf785b68af31354c373896121e6680ef054b9b89a",
     "gossip-sweep.toml": "0fa4a86cf14b8992eba43218d4515d1612e6cb86289543c0a7bb920027e2a526",
@@ -32,6 +36,29 @@ DIGESTS = {
     "quickstart.toml": "c4a357060d85893104f8cd93a2f8865c0a3fcc7a284fda618f28d31d365f9872",
     "vm.toml": "308d6e0d55c960bdacbe656d14265a5b006b824c89ca431cf0d508b0957a9e58",
 }
+
+
+# Settings that were added later, at the value that makes no difference, and at another.
+ADDED = [
+    ("overlay.walk_links", "near", "all"),
+    ("overlay.target_budget", "capped", "literal"),
+    ("overlay.mlink_tolerance", 0.02, 0.0),
+    ("overlay.placement", "cases", "direct"),
+    ("routing.sim_score", "mean", "sum"),
+    ("routing.repair", "optimal", "local"),
+    ("workload.recalculations", 0, 1),
+    ("workload.radii", "fitted", "equal"),
+    ("workload.hotspots", "scattered", "located"),
+]
+
+
+@pytest.mark.parametrize(("key", "usual", "other"), ADDED)
+def test_a_setting_that_was_added_counts_only_where_it_is_used(
+    key: str, usual: object, other: object
+) -> None:
+    path = EXPERIMENTS / "full-size.toml"
+    assert load_sweep(path, {key: usual}).digest == DIGESTS["full-size.toml"]
+    assert load_sweep(path, {key: other}).digest != DIGESTS["full-size.toml"]
 
 
 @pytest.mark.parametrize("name", DIGESTS)
