@@ -303,15 +303,15 @@ def test_a_landmark_that_restarts_is_one_still(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_when_peers_leave_their_children_move_before_they_would_miss_them(seed: int) -> None:
-    wood = Wood(seed=seed).grow(24 * S, 25 * S)
+    wood = Wood(seed=seed).grow(24 * S, 34 * S).run(35 * S)
     leaving = [peer for peer in wood.host if peer not in wood.landmarks()][:8]
     inferred = wood.recorded("route_inferred")
     for number, peer in enumerate(leaving):
-        wood.simulator.stop_agent(25 * S + number * S // 8, wood.host[peer])
-    wood.run(27 * S)
+        wood.simulator.stop_agent(35 * S + number * S // 8, wood.host[peer])
+    wood.run(37 * S)
     for peer in leaving:
         del wood.protocols[peer]
-    wood.grow(29 * S, 40 * S)
+    wood.grow(39 * S, 49 * S)
     assert not any(values["reason"] == "failed" for values in wood.recorded("neighbour_removed"))
     assert wood.recorded("route_inferred") == inferred
     assert len(wood.recorded("agent_left")) == len(leaving)
