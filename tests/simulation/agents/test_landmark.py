@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agents.agent import Agent
+from agents.overlays.gossip import Push
 from agents.overlays.landmark.election import LandmarkGossip, LandmarkSet
 from agents.overlays.landmark.messages import (
     Accept,
@@ -519,6 +520,22 @@ def test_a_peer_that_comes_late_waits_for_the_next_epoch_to_be_counted() -> None
     gossip.on_exchange(ROOT, Exchange(4, 2, None, (), ()))
     share = gossip.exchange(ROOT).share
     assert share is not None and share.value == 0
+
+
+def test_a_lot_does_not_depend_on_the_messages_before_it() -> None:
+    """Their number and order differ between emulated runs of one seed."""
+
+    def is_elected(seed: int, messages: int) -> bool:
+        gossip = LandmarkGossip(ME, (ROOT,), Random(seed), LandmarkSettings(targets=1))
+        gossip.on_exchange(ROOT, Exchange(1, 1, Push(1, ROOT, 0.5), (), (OTHER,)))
+        for _ in range(messages):
+            gossip.on_exchange(OTHER, Exchange(1, 1, None, (), (CHILD,)))
+        ended = gossip.on_exchange(ROOT, Exchange(2, 1, None, (), ()))
+        return any(isinstance(e, Record) and e.what == "landmark_elected" for e in ended)
+
+    alone = [is_elected(seed, 0) for seed in range(50)]
+    assert 0 < sum(alone) < 50
+    assert all([is_elected(seed, n) for seed in range(50)] == alone for n in range(1, 5))
 
 
 @pytest.mark.parametrize(
