@@ -11,6 +11,7 @@ from agents.agent_spec import AgentSpec
 from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.capture import Capture
 from testbed.emulation.forecast import foresee
+from testbed.emulation.ledger import OtherNetworks
 from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
@@ -45,11 +46,12 @@ def emulate(
         _capture(experiment, network, folder.parent / "captures") as capture,
     ):
         agents = AgentProcesses(network, experiment, specs, folder)
+        others = OtherNetworks(network.ledger.run_id)
         try:
             say(f"starting {len(specs)} agents, links by {network.link_layer.kind}")
             agents.start()
             before, held_ns = _processor_ticks(), network.clock.held_ns
-            clock = _play(experiment, network, agents, say)
+            clock = _play(experiment, network, agents, others, say)
             stolen_share = _stolen_share(before, _processor_ticks())
             held_s = (network.clock.held_ns - held_ns) / 1e9
             if held_s > _PROGRESS_S:
@@ -65,6 +67,7 @@ def emulate(
             "held_s": held_s,
             "stolen_share": stolen_share,
             "run_id": network.ledger.run_id,
+            "other_networks": others.names,
             "forecast": asdict(forecast),
             **captured,
         }
@@ -92,7 +95,29 @@ def judge(figures: dict[str, Any]) -> list[str]:
             f"the host of this virtual machine took {stolen_share:.0%} of its processor time from "
             f"it; use a quieter hour, or a larger time_scale"
         )
-    return reasons + _judge_capture(figures.get("capture"))
+    reasons += _judge_capture(figures.get("capture"))
+    return reasons + _judge_others(figures, is_doubtful=bool(reasons))
+
+
+def _judge_others(figures: dict[str, Any], is_doubtful: bool) -> list[str]:
+    """Whether other runs on this machine disturbed this one, or may be why it is doubtful."""
+    others = figures.get("other_networks")
+    if not others:
+        return []
+    lags = [process[key] for process in figures["processes"] for key in _LAGS]
+    late_share = max((lag["late"] / max(lag["count"], 1) for lag in lags), default=0.0)
+    reasons = []
+    if late_share > _MOST_LATE_SHARE:
+        reasons.append(
+            f"{late_share:.1%} of the timers or datagrams of a process were over 10 ms late, "
+            f"expected at most {_MOST_LATE_SHARE:.0%} beside other runs"
+        )
+    if reasons or is_doubtful:
+        reasons.append(
+            f"other runs used this machine at the same time: {', '.join(others)}; emulate one "
+            f"experiment at a time"
+        )
+    return reasons
 
 
 def _judge_capture(figures: dict[str, Any] | None) -> list[str]:
@@ -171,9 +196,14 @@ def _realtime_offset_ns() -> int:
 
 
 def _play(
-    experiment: Experiment, network: EmulatedNetwork, agents: AgentProcesses, say: Say
+    experiment: Experiment,
+    network: EmulatedNetwork,
+    agents: AgentProcesses,
+    others: OtherNetworks,
+    say: Say,
 ) -> dict[str, int]:
     """Let the run take its course, faults included; returns when it began, on which clock."""
+    others.look()
     origin_ns = agents.go()
     clock = {"origin_ns": origin_ns, "realtime_offset_ns": _realtime_offset_ns()}
     scale = experiment.time_scale
@@ -181,6 +211,7 @@ def _play(
     def wait_until(run_s: float) -> None:
         for now_ns in _waits(network, origin_ns + int(run_s * scale * 1e9)):
             agents.check()
+            others.look()
             say(f"{(now_ns - origin_ns) / 1e9 / scale:.0f} of {experiment.duration_s:g} s")
         agents.check()
 
@@ -189,6 +220,7 @@ def _play(
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
         _inflict(fault, network, agents, scale)
     wait_until(experiment.duration_s)
+    others.look()
     return clock
 
 
