@@ -28,16 +28,27 @@ from topologies.underlay_file import load_underlay
 
 _SMALL_BYTES = 32_000_000
 _AGENTS_US = 1_000  # of the machine's own time
-_ENDS = frozenset({"kill-agent", "stop-agent"})
-_CHANGES = frozenset({"link-down", "link-up", "router-down", "router-up", "partition", "delay"})
-_HEALING = frozenset({"link-up", "router-up", "restart-agent", "heal"})
+# Of runs that do not say what their faults do.
+_ENDS_AGENT = frozenset({"kill-agent", "stop-agent"})
+_IS_REPAIR = frozenset({"link-up", "router-up", "restart-agent", "heal"})
 Document = dict[str, Any]
 Fault = Mapping[str, Any]
 
 
 def is_failure(fault: Fault) -> bool:
     """Whether a fault takes something away, or changes it."""
-    return fault["action"] not in _HEALING
+    return not fault["is_repair"]
+
+
+def _described(fault: Fault) -> Fault:
+    """A fault with what it does, which runs did not record at first."""
+    action = fault["action"]
+    former = {
+        "changes_network": not action.endswith("-agent"),
+        "ends_agent": action in _ENDS_AGENT,
+        "is_repair": action in _IS_REPAIR,
+    }
+    return {**former, **fault}
 
 
 class RecordedRun:
@@ -82,7 +93,7 @@ class RecordedRun:
     def faults(self) -> Sequence[Fault]:
         """The faults of the run; churn adds to those that the experiment names."""
         found = self.document.get("played_faults", self.experiment.get("fault", ()))
-        return found if isinstance(found, list) else ()
+        return [_described(fault) for fault in found] if isinstance(found, list) else ()
 
     @cached_property
     def messages(self) -> tuple[MessageKind, ...]:
@@ -100,7 +111,7 @@ class RecordedRun:
         planned = [
             (int(float(fault["at_s"]) * 1e6), str(fault["target"]))
             for fault in self.faults
-            if fault["action"] in _ENDS
+            if fault["ends_agent"]
         ]
         return read_lives(self.records, planned)
 
@@ -187,7 +198,7 @@ class RecordedRun:
     @property
     def has_changing_network(self) -> bool:
         """Whether faults changed routes or delays."""
-        return any(fault["action"] in _CHANGES for fault in self.faults)
+        return any(fault["changes_network"] for fault in self.faults)
 
     @cached_property
     def captures(self) -> list[str]:
@@ -223,7 +234,7 @@ class RecordedRun:
         if self.is_partial:
             yield "the run is not complete: these figures are of as much of it as there is"
         if self.has_changing_network:
-            actions = sorted({fault["action"] for fault in self.faults} & _CHANGES)
+            actions = sorted({f["action"] for f in self.faults if f["changes_network"]})
             yield (
                 f"faults changed the network ({', '.join(actions)}): routes and delays are those "
                 "of the network as it was built"

@@ -6,7 +6,7 @@ and `testbed.emulation.faults`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -33,27 +33,39 @@ class FaultKind:
     """An action: what it is about, what it does, and what has to be given beside time and target.
 
     One that is `planned_as` another is that one on every link between some routers and all others.
+    `ends_agent` and `is_repair` tell an analysis what to expect of it.
     """
 
     target: Target
     description: str
     needs: tuple[str, ...] = ()
     planned_as: str = ""
+    ends_agent: bool = False
+    is_repair: bool = False
 
 
 FAULTS: Mapping[str, FaultKind] = {
-    "kill-agent": FaultKind("agent", "ends an agent at once; the others are not told"),
-    "stop-agent": FaultKind("agent", "ends an agent after it has told the others that it leaves"),
-    "restart-agent": FaultKind("agent", "starts an agent that was ended, or that starts later"),
+    "kill-agent": FaultKind(
+        "agent", "ends an agent at once; the others are not told", ends_agent=True
+    ),
+    "stop-agent": FaultKind(
+        "agent", "ends an agent after it has told the others that it leaves", ends_agent=True
+    ),
+    "restart-agent": FaultKind(
+        "agent", "starts an agent that was ended, or that starts later", is_repair=True
+    ),
     "link-down": FaultKind("link", "cuts a link; routes avoid it"),
-    "link-up": FaultKind("link", "mends a link; routes use it again"),
+    "link-up": FaultKind("link", "mends a link; routes use it again", is_repair=True),
     "router-down": FaultKind("router", "switches a router off with all its links; routes avoid it"),
-    "router-up": FaultKind("router", "switches a router on again"),
+    "router-up": FaultKind("router", "switches a router on again", is_repair=True),
     "partition": FaultKind(
         "routers", "cuts all links between these routers and the others", planned_as="link-down"
     ),
     "heal": FaultKind(
-        "routers", "mends all links between these routers and the others", planned_as="link-up"
+        "routers",
+        "mends all links between these routers and the others",
+        planned_as="link-up",
+        is_repair=True,
     ),
     "delay": FaultKind(
         "link", "changes the delay of a link in both directions; routes follow", ("delay_us",)
@@ -73,6 +85,17 @@ def read_fault(prefix: str, given: Any, end_s: float) -> Fault:
             f"{prefix}at_s: expected a time within the {end_s} s of the run, found {fault.at_s}"
         )
     return fault
+
+
+def describe_fault(fault: Fault) -> dict[str, Any]:
+    """A planned fault as plain data, with what an analysis has to know of its kind."""
+    kind = FAULTS[fault.action]
+    return {
+        **asdict(fault),
+        "changes_network": kind.target != "agent",
+        "ends_agent": kind.ends_agent,
+        "is_repair": kind.is_repair,
+    }
 
 
 def carry_out(backend: object, fault: Fault) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
@@ -28,7 +28,7 @@ from agents.kinds import find_protocol, messages_of
 from agents.records import RecordRow, read_records
 from agents.wire.codec import kind_names
 from testbed.errors import UsageError
-from testbed.experiment.faults import Fault
+from testbed.experiment.faults import Fault, describe_fault
 from testbed.experiment.file import Experiment, experiment_from_dict
 from topologies.underlay import Underlay
 from topologies.underlay_file import save_underlay
@@ -144,7 +144,7 @@ class RunDirectory:
                 "message_kinds": kind_names(),
                 "messages": msgspec.to_builtins(messages_of(experiment.layers)),
                 "guarantee": _guarantee(experiment),
-                "played_faults": [asdict(fault) for fault in self.played_faults],
+                "played_faults": [describe_fault(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
                 "versions": versions(),
                 "python": platform.python_version(),

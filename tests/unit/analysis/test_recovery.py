@@ -9,9 +9,9 @@ from analysis.metrics.recovery import moments, recovery, recovery_document
 from tests.fixtures.event_frames import frame_of
 
 SECOND_US = 1_000_000
-CUT = {"at_s": 10.0, "action": "link-down", "target": "r1-r2"}
-MEND = {"at_s": 14.0, "action": "link-up", "target": "r1-r2"}
-KILL = {"at_s": 20.0, "action": "kill-agent", "target": "h9"}
+CUT = {"at_s": 10.0, "action": "link-down", "target": "r1-r2", "is_repair": False}
+MEND = {"at_s": 14.0, "action": "link-up", "target": "r1-r2", "is_repair": True}
+KILL = {"at_s": 20.0, "action": "kill-agent", "target": "h9", "is_repair": False}
 KILL_ANOTHER = KILL | {"target": "h8"}
 
 # Published and delivered, in seconds: before the first fault nothing took longer than 0.5 s, so
