@@ -39,7 +39,8 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
                 f"from it; use a quieter hour, or a larger time_scale",
             )
         )
-    return [*late, *_capture_reasons(figures.get("capture"))]
+    found = [*late, *_capture_reasons(figures.get("capture"))]
+    return [*found, *_other_runs(figures, is_doubtful=bool(found))]
 
 
 def metric_reasons(metrics: Figures) -> list[Reason]:
@@ -76,6 +77,27 @@ def _late_processes(processes: list[Figures]) -> Iterator[Reason]:
                 f"the {what} of a process were {worst_us / 1000:.1f} ms late on average, expected "
                 f"at most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale",
             )
+
+
+def _other_runs(figures: Figures, is_doubtful: bool) -> Iterator[Reason]:
+    """Whether other runs on this machine disturbed this one, or may be why it is doubtful."""
+    others = figures.get("other_networks")
+    if not others:
+        return
+    lags = [process[key] for process in figures["processes"] for key in _LAGS]
+    late_share = max((lag["late"] / max(lag["count"], 1) for lag in lags), default=0.0)
+    if late_share > _MOST_LATE_SHARE:
+        yield _degraded(
+            "agents-disturbed",
+            f"{late_share:.1%} of the timers or datagrams of a process were over 10 ms late, "
+            f"expected at most {_MOST_LATE_SHARE:.0%} beside other runs",
+        )
+    if is_doubtful or late_share > _MOST_LATE_SHARE:
+        yield _degraded(
+            "other-runs",
+            f"other runs used this machine at the same time: {', '.join(others)}; emulate one "
+            f"experiment at a time",
+        )
 
 
 def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
