@@ -25,7 +25,7 @@ _CHECK = "check "
 
 def summarise_packets(spark: SparkSession, run: RecordedRun, tables: Tables) -> PacketSummary:
     """The summary of the packets of a run, and the checks against its records."""
-    start_us = run.window_start_us
+    start_us = _window_start_us(run)
     frames = _summaries(tables, start_us) | _checks(spark, run, tables)
     delays = None
     if not run.has_changing_network:
@@ -156,6 +156,13 @@ def _checks(spark: SparkSession, run: RecordedRun, tables: Tables) -> dict[str, 
             t["messages"], t["receptions"], t["events"], _taking_hosts(spark, run, lasting)
         )
     return {f"{_CHECK}{name}": frame for name, frame in found.items()}
+
+
+def _window_start_us(run: RecordedRun) -> int | None:
+    try:
+        return run.window_start_us
+    except AnalysisError:
+        return None  # the tables have a note about that
 
 
 def _lasting_agents(run: RecordedRun) -> Mapping[str, AgentRecord]:
