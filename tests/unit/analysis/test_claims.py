@@ -381,9 +381,9 @@ def test_runs_without_a_tree_by_interests_are_told(claim_id: str) -> None:
         had_none = row["variant"] == "Rand"
         row |= {"events.published": 500, "last_tree.events.published": 500 if had_none else 90}
     count = sum(row["variant"] == "Rand" for row in rows)
-    assert f"{count} of {len(rows)} runs had no second tree" in claim.evaluate(
-        given(claim, rows)
-    ).ours
+    assert (
+        f"{count} of {len(rows)} runs had no second tree" in claim.evaluate(given(claim, rows)).ours
+    )
 
 
 def test_comparisons_are_of_common_seeds() -> None:
