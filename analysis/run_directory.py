@@ -15,6 +15,7 @@ from analysis.errors import AnalysisError, CaptureError
 from analysis.json_files import read_object
 from analysis.message_kinds import MessageKind, read_message_kinds
 from analysis.overlay import Overlay, fold_overlay
+from analysis.readiness import window_start_us
 from analysis.unicast import Unicast
 from analysis.workload_files import (
     WorkloadTables,
@@ -102,6 +103,17 @@ class RecordedRun:
             if fault["action"] in _ENDS
         ]
         return read_lives(self.records, planned)
+
+    @cached_property
+    def window_start_us(self) -> int | None:
+        """When the measured window begins; None if agents did not record when they were ready."""
+        all_started_us = int(float(self.experiment.get("start_over_s", 0)) * 1e6)
+        return window_start_us(self.records, self.lives, all_started_us)
+
+    @property
+    def guarantee(self) -> str | None:
+        """What the publish/subscribe layer promised; None if that was not recorded."""
+        return self.document.get("guarantee")
 
     @cached_property
     def overlay(self) -> Overlay:

@@ -24,6 +24,7 @@ from agents.wire.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
 
 _LONGEST_WAIT_S = 0.5
 _READS_AT_ONCE = 32
+_LATE_US = 10_000
 _PROBING = object()  # no name that a protocol can give a timer
 
 RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
@@ -46,19 +47,26 @@ class Lag:
     """How late the loop was with what it had to do."""
 
     count: int = 0
+    late: int = 0  # by more than 10 ms
     sum_us: int = 0
     max_us: int = 0
 
     def note(self, late_us: int) -> None:
         """Count one."""
         self.count += 1
+        self.late += late_us > _LATE_US
         self.sum_us += late_us
         self.max_us = max(self.max_us, late_us)
 
     def to_values(self) -> dict[str, int | float]:
         """The figures for a record."""
         mean_us = self.sum_us / self.count if self.count else 0.0
-        return {"count": self.count, "mean_us": round(mean_us, 1), "max_us": self.max_us}
+        return {
+            "count": self.count,
+            "late": self.late,
+            "mean_us": round(mean_us, 1),
+            "max_us": self.max_us,
+        }
 
 
 class Clock:

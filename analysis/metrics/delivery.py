@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import pandas as pd
+
 from analysis.metrics.evidence import Evidence, Input
 from analysis.metrics.metric import Group, Headline, Metric, Part
 from analysis.metrics.statistics import ratio
+from analysis.readiness import NEVER_US
 from analysis.tables.events import EventTables, to_others
 from analysis.tables.host_paths import HostPaths
+
+EXACTLY_ONCE = "exactly-once"
 
 
 def delivery(evidence: Evidence) -> dict[str, int]:
@@ -60,11 +65,84 @@ def false_positives(tables: EventTables) -> float | None:
     return ratio(wrong, len(to_others(tables.deliveries)))
 
 
+def warm_up(evidence: Evidence) -> dict[str, Any] | None:
+    """The events that were published before all agents were ready, and until when that was."""
+    start_us = evidence.run.window_start_us
+    if start_us is None:
+        return None
+    early = len(evidence.tables.published) - len(evidence.measured.published)
+    return {"events": early, "until_s": None if start_us == NEVER_US else start_us / 1e6}
+
+
+def routing_overhead(evidence: Evidence) -> dict[str, Any]:
+    """Receptions of an event by hosts that do not want it, each copy counted."""
+    tables = evidence.measured
+    total = sum(int((~copies["is_match"]).sum()) for copies in (tables.receptions, tables.repeats))
+    return {"total": total, "per_delivery": ratio(total, len(evidence.to_others))}
+
+
+def guarantee(evidence: Evidence) -> dict[str, Any] | None:
+    """Deliveries that are missing or repeated at hosts whose agents lived through the run."""
+    if evidence.run.guarantee != EXACTLY_ONCE:
+        return None
+    matches, got = evidence.tables.matches, evidence.tables.deliveries
+    missing = matches[matches["is_owed"] & matches["is_steady"] & ~matches["is_delivered"]]
+    repeated = got[(got["copy"] > 1) & ~got["host"].isin(evidence.run.lives.ended)]
+    return {
+        "promised": EXACTLY_ONCE,
+        "missing": len(missing),
+        "repeated": len(repeated),
+        "first_missing": _name_first(missing),
+        "first_repeated": _name_first(repeated),
+    }
+
+
+def _name_first(rows: pd.DataFrame) -> str | None:
+    if rows.empty:
+        return None
+    first = rows.sort_values(["event_id", "host"]).iloc[0]
+    return f"event {first['event_id']} at {first['host']}"
+
+
 def _events(evidence: Evidence) -> dict[str, Any]:
     return event_counts(evidence.tables, evidence.host_paths)
 
 
 METRICS = (
+    Metric(
+        "warm_up",
+        "events",
+        "Warm-up",
+        "Events that were published before all agents were ready, and when that was (until s). "
+        "RDP, hops, link stress, routing overhead and routing cost are over the events after it.",
+        Group.EVENTS,
+        (Input.EVENTS,),
+        warm_up,
+        why_null="agents did not record when they were ready: the whole run is measured",
+        summary=(Part("events", "events of the warm-up, not measured"),),
+    ),
+    Metric(
+        "guarantee",
+        "deliveries",
+        "Guarantee",
+        "Deliveries that are missing or repeated although the publish/subscribe system promises "
+        "each exactly once, at hosts whose agents lived through the run.",
+        Group.EVENTS,
+        (Input.EVENTS,),
+        guarantee,
+        why_null="the publish/subscribe system promises nothing, or it was not recorded",
+    ),
+    Metric(
+        "routing_overhead",
+        "receptions",
+        "Routing overhead",
+        "Receptions of an event by hosts that do not want it, each copy counted: in total, and for "
+        "each delivery.",
+        Group.EVENTS,
+        (Input.DELIVERIES,),
+        routing_overhead,
+        summary=(Part("per_delivery", "routing overhead per delivery"),),
+    ),
     Metric(
         "delivery",
         "deliveries",

@@ -16,6 +16,7 @@ from topologies.errors import TestbedError
 
 NO_EVENTS = "no event was published"
 NO_DELIVERIES = "no event was delivered to another host than its publisher"
+ALL_WARM_UP = "every event was published before all agents were ready"
 NOT_ANALYSED = "packets were not analysed; tdo analyze does that"
 
 
@@ -79,9 +80,18 @@ class Evidence:
         return MeasuredOverlay(self.run.peer_unicast, self.run.overlay)
 
     @cached_property
+    def measured(self) -> EventTables:
+        """The tables about the events of the measured window; without one, of the whole run."""
+        start_us = self.run.window_start_us
+        if start_us is None:
+            return self.tables
+        events = self.tables.published
+        return self.tables.of_events(events["event_id"][events["published_us"] >= start_us])
+
+    @cached_property
     def to_others(self) -> pd.DataFrame:
-        """The first delivery of each event to each host other than the publisher."""
-        return to_others(self.tables.deliveries)
+        """The first delivery of each measured event to each host other than the publisher."""
+        return to_others(self.measured.deliveries)
 
     @cached_property
     def missing(self) -> dict[Input, str]:
@@ -121,6 +131,8 @@ class Evidence:
             found[Input.COUNTS] = "no agent lived to say what it sent"
         if self.tables.published.empty:
             found |= {Input.EVENTS: NO_EVENTS, Input.DELIVERIES: NO_EVENTS}
+        elif self.measured.published.empty:
+            found[Input.DELIVERIES] = ALL_WARM_UP
         elif self.to_others.empty:
             found[Input.DELIVERIES] = NO_DELIVERIES
         return found

@@ -25,12 +25,13 @@ _CHECK = "check "
 
 def summarise_packets(spark: SparkSession, run: RecordedRun, tables: Tables) -> PacketSummary:
     """The summary of the packets of a run, and the checks against its records."""
-    frames = _summaries(tables) | _checks(spark, run, tables)
+    start_us = run.window_start_us
+    frames = _summaries(tables, start_us) | _checks(spark, run, tables)
     delays = None
     if not run.has_changing_network:
         found = packet_delays(tables["deliveries"], tables["messages"], tables["link_loads"])
         frames[f"{_CHECK}delays_agree"] = checks.delays_agree(found, run.agents_us)
-        delays = found.select("packets_us", "unicast_us").toPandas()
+        delays = _published_from(found, start_us).select("packets_us", "unicast_us").toPandas()
     rows = gather(frames)
     return PacketSummary(
         rows["stress"][0],
@@ -61,14 +62,21 @@ def gather(frames: Mapping[str, DataFrame]) -> Rows:
     return rows
 
 
-def _summaries(tables: Tables) -> dict[str, DataFrame]:
+def _summaries(tables: Tables, start_us: int | None) -> dict[str, DataFrame]:
+    measured = _published_from(tables["events"], start_us).select("event_id")
+    stress = tables["stress"].join(F.broadcast(measured), "event_id")
     return {
-        "stress": stress_summary(tables["stress"]),
-        "distribution": tables["stress"].groupBy("copies").agg(F.count("*").alias("times")),
+        "stress": stress_summary(stress),
+        "distribution": stress.groupBy("copies").agg(F.count("*").alias("times")),
         "messages": message_counts(tables["messages"]),
         "packets": packet_counts(tables["link_loads"]),
         "errors": tables["capture_errors"].agg(F.count("*").alias("count")),
     }
+
+
+def _published_from(rows: DataFrame, start_us: int | None) -> DataFrame:
+    """The rows about events of the measured window."""
+    return rows if start_us is None else rows.where(F.col("published_us") >= start_us)
 
 
 def stress_summary(stress: DataFrame) -> DataFrame:

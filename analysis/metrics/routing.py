@@ -62,16 +62,6 @@ def tree_selections(evidence: Evidence) -> pd.Series | None:
     return pd.Series(selected[np.minimum(places, selected.size - 1)], index=versions.index)
 
 
-def select_events(tables: EventTables, events: pd.Series) -> EventTables:
-    """The rows about some events."""
-    return EventTables(
-        *(
-            table[table["event_id"].isin(events)]
-            for table in (tables.published, tables.matches, tables.receptions, tables.deliveries)
-        )
-    )
-
-
 def routing_summary(evidence: Evidence, tables: EventTables) -> dict[str, Any]:
     """The metrics of events and routing of some events."""
     cost = routing_cost(to_others(tables.deliveries))
@@ -92,7 +82,7 @@ def last_tree(evidence: Evidence) -> dict[str, Any] | None:
     if selections is None:
         return None
     events = evidence.tables.published["event_id"][selections == selections.max()]
-    return routing_summary(evidence, select_events(evidence.tables, events))
+    return routing_summary(evidence, evidence.tables.of_events(events))
 
 
 _UNKNOWN_PATH = "the path of no delivery is known"

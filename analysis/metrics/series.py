@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.metrics.evidence import Evidence, Input
-from analysis.metrics.routing import routing_summary, select_events, tree_selections
+from analysis.metrics.routing import routing_summary, tree_selections
 
 EVENTS_PER_STEP = 100
 SERIES = "routing_series.csv"
@@ -38,7 +38,7 @@ def read_series(evidence: Evidence) -> list[dict[str, Any]]:
         some = events.iloc[at : at + EVENTS_PER_STEP]
         last_us = times_us[min(at + EVENTS_PER_STEP, len(events) - 1)]
         seconds = slice(times_us[at] // _SECOND_US, last_us // _SECOND_US)
-        found = routing_summary(evidence, select_events(evidence.tables, some["event_id"]))
+        found = routing_summary(evidence, evidence.tables.of_events(some["event_id"]))
         counts, _ = found.pop("events"), found.pop("rdp_of_paths")
         rows.append(
             {

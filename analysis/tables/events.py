@@ -7,7 +7,7 @@ What the workload planned is joined with the times that agents recorded (`subscr
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from ipaddress import IPv4Address
 from itertools import pairwise
 
@@ -33,13 +33,20 @@ _RECEIVED = {
 class EventTables:
     """The tables about events, by their names; `published` is `events` without what came of them.
 
-    `receptions` has `is_match_recorded` beside its columns, what the agent said itself.
+    `receptions` has `is_match_recorded` beside its columns, what the agent said itself. `repeats`
+    are the copies of an event that came to a host after the first one.
     """
 
     published: pd.DataFrame
     matches: pd.DataFrame
     receptions: pd.DataFrame
     deliveries: pd.DataFrame
+    repeats: pd.DataFrame
+
+    def of_events(self, events: pd.Series) -> "EventTables":
+        """The rows about some events."""
+        tables = (getattr(self, field.name) for field in fields(self))
+        return EventTables(*(table[table["event_id"].isin(events)] for table in tables))
 
 
 def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
@@ -51,7 +58,8 @@ def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
     delivered = records.frame("delivered", {"event_id": "int64", "hop_count": "Int64"})
     asked = matches(events, wanted, ends, delivered, paths)
     came = receptions(records, events, host_names(run.underlay), wanted, paths)
-    return EventTables(events, asked, came, deliveries(delivered, events, came, asked, paths))
+    got = deliveries(delivered, events, came, asked, paths)
+    return EventTables(events, asked, came, got, repeats(records, events, wanted))
 
 
 def host_names(underlay: Underlay) -> dict[int, str]:
@@ -124,6 +132,13 @@ def receptions(
     came["link_us"] = paths.unicast_us(came["from_host"], came["host"])
     came["delay_us"] = came["time_us"] - came["published_us"]
     return follow_paths(came.rename(columns={"hop_count": "hops"}))
+
+
+def repeats(records: AgentRecords, events: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Every copy of an event that came to a host after the first: `is_match` as in `receptions`."""
+    rows = records.frame("event_repeated", {"event_id": "int64", "hop_count": "Int64"})
+    came = rows.merge(events[["event_id", "published_us"]], on="event_id", how="left")
+    return came.assign(is_match=is_wanted(wanted, came)).rename(columns={"hop_count": "hops"})
 
 
 def follow_paths(came: pd.DataFrame) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 
 from testbed.emulation.namespaces import entered, own_cookie
 from testbed.errors import EmulationError
@@ -25,6 +26,7 @@ from testbed.processes import boot_id, is_running, start_time
 LEDGERS = Path("/run/tdo")
 RUN_VARIABLE = "TDO_RUN"
 _PATIENCE_S = 20.0
+_COMMAND_LENGTH = 80
 _DRAFT_S = 60.0  # no network takes so long to write its ledger
 _STARTING_S = 0.2  # a process gets its environment a moment after it came to be
 
@@ -100,6 +102,30 @@ def read_ledgers() -> Iterator[Ledger]:
     for path in sorted(LEDGERS.glob("*.json")):
         with suppress(FileNotFoundError):  # its network was stopped in the meantime
             yield Ledger(**json.loads(path.read_text()))
+
+
+class OtherNetworks:
+    """The networks of other runs that were on this machine at the same time as one network."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._commands: dict[str, str] = {}  # by run id
+
+    @property
+    def names(self) -> list[str]:
+        """The run id and the command of each network that was found."""
+        return [
+            f"{run_id}: {shorten(command, _COMMAND_LENGTH)}"
+            for run_id, command in self._commands.items()
+        ]
+
+    def look(self) -> None:
+        """Note the other networks that are there now."""
+        self._commands |= {
+            ledger.run_id: ledger.command
+            for ledger in read_ledgers()
+            if ledger.run_id != self._run_id and ledger.is_live
+        }
 
 
 def _end_processes(ledger: Ledger) -> list[str]:

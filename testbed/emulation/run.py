@@ -12,6 +12,7 @@ from testbed.emulation.agents import AgentProcesses
 from testbed.emulation.capture import Capture
 from testbed.emulation.faults import EmulatedFaults
 from testbed.emulation.forecast import foresee
+from testbed.emulation.ledger import OtherNetworks
 from testbed.emulation.links import DelayLineLinks, choose_links
 from testbed.emulation.network import EmulatedNetwork
 from testbed.errors import EmulationError
@@ -42,11 +43,12 @@ def emulate(
         _capture(experiment, network, folder.parent / "captures") as capture,
     ):
         agents = AgentProcesses(network, experiment, specs, folder)
+        others = OtherNetworks(network.ledger.run_id)
         try:
             say(f"starting {len(specs)} agents, links by {network.link_layer.kind}")
             agents.start()
             before, held_ns = _processor_ticks(), network.clock.held_ns
-            clock = _play(experiment, network, agents, say)
+            clock = _play(experiment, network, agents, others, say)
             stolen_share = _stolen_share(before, _processor_ticks())
             held_s = (network.clock.held_ns - held_ns) / 1e9
             if held_s > _PROGRESS_S:
@@ -62,6 +64,7 @@ def emulate(
             "held_s": held_s,
             "stolen_share": stolen_share,
             "run_id": network.ledger.run_id,
+            "other_networks": others.names,
             "forecast": asdict(forecast),
             **captured,
         }
@@ -117,9 +120,14 @@ def _realtime_offset_ns() -> int:
 
 
 def _play(
-    experiment: Experiment, network: EmulatedNetwork, agents: AgentProcesses, say: Say
+    experiment: Experiment,
+    network: EmulatedNetwork,
+    agents: AgentProcesses,
+    others: OtherNetworks,
+    say: Say,
 ) -> dict[str, int]:
     """Let the run take its course, faults included; returns when it began, on which clock."""
+    others.look()
     origin_ns = agents.go()
     clock = {"origin_ns": origin_ns, "realtime_offset_ns": _realtime_offset_ns()}
     scale = experiment.time_scale
@@ -128,6 +136,7 @@ def _play(
     def wait_until(run_s: float) -> None:
         for now_ns in _waits(network, origin_ns + int(run_s * scale * 1e9)):
             agents.check()
+            others.look()
             say(f"{(now_ns - origin_ns) / 1e9 / scale:.0f} of {experiment.duration_s:g} s")
         agents.check()
 
@@ -136,6 +145,7 @@ def _play(
         say(f"{fault.at_s:g} s: {fault.action} {fault.target}")
         carry_out(faults, fault)
     wait_until(experiment.duration_s)
+    others.look()
     return clock
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from testbed.detached.state import RECORDING
-from testbed.emulation.run import emulate
 from testbed.experiment.faults import plan_faults
 from testbed.experiment.file import Experiment
 from testbed.ownership import hand_over
@@ -19,7 +18,6 @@ from testbed.run.reasons import emulation_reasons
 from testbed.run.underlay import make_underlay
 from testbed.run.verdict import verdict_document
 from testbed.run.workload import make_workload, plan_churn
-from testbed.simulation.run import simulate
 from topologies.underlay import Underlay
 
 
@@ -95,7 +93,7 @@ def _run_in(
     try:
         directory.describe(experiment, text, underlay, workload)
         with _timed(directory, "run"):
-            backend = emulate if experiment.backend == "emulation" else simulate
+            backend = _find_backend(experiment.backend)
             figures = backend(played, underlay, specs, directory.path / "agents", say)
         with _timed(directory, "records"):
             records = directory.gather_records()
@@ -114,6 +112,17 @@ def _run_in(
     finally:
         hand_over([directory.path])
     return Outcome(path, document["verdict"], tuple(document["reasons"]), figures, records)
+
+
+def _find_backend(name: str) -> Callable[..., dict[str, Any]]:
+    """What runs an experiment; a simulation loads nothing of emulation, nor Mininet."""
+    if name == "emulation":
+        from testbed.emulation.run import emulate
+
+        return emulate
+    from testbed.simulation.run import simulate
+
+    return simulate
 
 
 @contextmanager

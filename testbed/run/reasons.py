@@ -39,12 +39,19 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
                 f"from it; use a quieter hour, or a larger time_scale",
             )
         )
-    return [*late, *_capture_reasons(figures.get("capture"))]
+    found = [*late, *_capture_reasons(figures.get("capture"))]
+    return [*found, *_other_runs(figures, is_doubtful=bool(found))]
 
 
 def metric_reasons(metrics: Figures) -> list[Reason]:
     """What in the metrics of a run speaks against it."""
-    return [*_unreadable_files(metrics), *_broken_checks(metrics), *_late_deliveries(metrics)]
+    return [
+        *_unreadable_files(metrics),
+        *_broken_checks(metrics),
+        *_broken_guarantee(metrics),
+        *_late_deliveries(metrics),
+        *_late_window(metrics),
+    ]
 
 
 def _degraded(name: str, text: str) -> Reason:
@@ -70,6 +77,27 @@ def _late_processes(processes: list[Figures]) -> Iterator[Reason]:
                 f"the {what} of a process were {worst_us / 1000:.1f} ms late on average, expected "
                 f"at most {_MOST_MEAN_LAG_US / 1000:.0f} ms; use a larger time_scale",
             )
+
+
+def _other_runs(figures: Figures, is_doubtful: bool) -> Iterator[Reason]:
+    """Whether other runs on this machine disturbed this one, or may be why it is doubtful."""
+    others = figures.get("other_networks")
+    if not others:
+        return
+    lags = [process[key] for process in figures["processes"] for key in _LAGS]
+    late_share = max((lag["late"] / max(lag["count"], 1) for lag in lags), default=0.0)
+    if late_share > _MOST_LATE_SHARE:
+        yield _degraded(
+            "agents-disturbed",
+            f"{late_share:.1%} of the timers or datagrams of a process were over 10 ms late, "
+            f"expected at most {_MOST_LATE_SHARE:.0%} beside other runs",
+        )
+    if is_doubtful or late_share > _MOST_LATE_SHARE:
+        yield _degraded(
+            "other-runs",
+            f"other runs used this machine at the same time: {', '.join(others)}; emulate one "
+            f"experiment at a time",
+        )
 
 
 def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
@@ -115,6 +143,32 @@ def _broken_checks(metrics: Figures) -> Iterator[Reason]:
                 f"packets and records disagree on {name}: expected {check['expected']}, found "
                 f"{check['found']}; trust no figure of this run",
             )
+
+
+def _broken_guarantee(metrics: Figures) -> Iterator[Reason]:
+    found = metrics.get("guarantee") or {}
+    for what in ("missing", "repeated"):
+        if count := found.get(what):
+            yield Reason(
+                f"deliveries-{what}",
+                Severity.INVALID,
+                f"{count} deliveries are {what}, the first of {found[f'first_{what}']}; expected "
+                f"none, as {found['promised']} delivery is promised",
+            )
+
+
+def _late_window(metrics: Figures) -> Iterator[Reason]:
+    """Whether agents were ready only after the last event."""
+    warm_up, events = metrics.get("warm_up"), metrics.get("events")
+    if not warm_up or not events or not 0 < events["published"] <= warm_up["events"]:
+        return
+    ready_s = warm_up["until_s"]
+    when = "never" if ready_s is None else f"at {ready_s:.1f} s"
+    yield _degraded(
+        "window-late",
+        f"all {events['published']} events were published before all agents were ready, which was "
+        f"{when}; use a larger workload.start_s and duration_s",
+    )
 
 
 def _late_deliveries(metrics: Figures) -> Iterator[Reason]:

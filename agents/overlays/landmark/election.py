@@ -125,6 +125,7 @@ class LandmarkGossip:
         self.landmarks = LandmarkSet()
         self._me = me
         self._random = random
+        self._lot_seed = random.getrandbits(64)
         self._view = View(me, contacts, random)
         self._period_us = settings.gossip_period_us
         self._later_period_us = settings.later_gossip_period_us
@@ -236,11 +237,13 @@ class LandmarkGossip:
         """Become a landmark with the chance that lets one expect as many as are missing.
 
         Those elected in this very epoch are not counted: whether they are known here yet is an
-        accident.
+        accident. The lot is a function of the seed and the epoch. A generator that messages draw
+        from as well would make it depend on their order, which differs between emulated runs.
         """
         epoch = self._share.epoch
         known = sum(landmark.epoch < epoch for landmark in self.landmarks.alive())
-        if self._is_landmark or self._random.random() >= (self._targets - known) / size:
+        lot = Random(f"{self._lot_seed}/{epoch}").random()
+        if self._is_landmark or lot >= (self._targets - known) / size:
             return []
         buried = self.landmarks.get(self._me)
         incarnation = 0 if buried is None else min(buried.incarnation + 1, U32_MAX)

@@ -25,8 +25,8 @@ from agents.overlays.hello import Hello, HelloProtocol, Welcome
 from agents.protocol import Surroundings
 from agents.wire.codec import PORT, Datagram, encode
 from testbed.cli import main
-from testbed.emulation import run as emulation_run
 from testbed.emulation.agents import AgentProcesses
+from testbed.emulation.faults import EmulatedFaults
 from testbed.emulation.network import EmulatedNetwork
 from testbed.experiment.faults import Fault
 from testbed.experiment.file import Experiment
@@ -162,7 +162,8 @@ def test_a_run_that_is_too_much_ends(tmp_path: Path) -> None:
 def test_time_stands_still_with_the_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Greetings go on every 20 ms of the run although the delay line is stopped for a second."""
 
-    def stop_links(_fault: Fault, network: EmulatedNetwork, *_: object) -> None:
+    def stop_links(self: EmulatedFaults, _fault: Fault) -> None:
+        network = self._network
         if network.link_layer.kind != "delay-line":
             pytest.skip("netem's clock is the system's")
         (line,) = network.link_layer.processes
@@ -170,7 +171,7 @@ def test_time_stands_still_with_the_links(tmp_path: Path, monkeypatch: pytest.Mo
         time.sleep(1.0)
         os.kill(line, signal.SIGCONT)
 
-    monkeypatch.setattr(emulation_run, "_inflict", stop_links)
+    monkeypatch.setattr(EmulatedFaults, "restart_agent", stop_links)
     greeting = {"kind": "hello", "greetings": 100, "period_us": 20_000}
     faults = (Fault(1.5, "restart-agent", "h2"),)
     outcome = perform(replace(SMALL, overlay=greeting, faults=faults, capture="headers"), tmp_path)

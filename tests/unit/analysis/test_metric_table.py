@@ -2,17 +2,22 @@
 
 import importlib
 import pkgutil
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import analysis.metrics
+from analysis.metrics.delays import delivery_rdp
 from analysis.metrics.documentation import PAGE, renewed
-from analysis.metrics.evidence import Input
+from analysis.metrics.evidence import Evidence, Input
 from analysis.metrics.metric import Group, Headline, Metric, Part
 from analysis.metrics.table import METRICS, summary_lines
 from analysis.report import explanations, summary
+from analysis.run_directory import open_run
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 EXTRA = Metric(
     "extra", "things", "Extra", "Things that are extra.", Group.TRAFFIC, (Input.RECORDS,),
     lambda _: 7, headline=Headline("Extras"), summary=(Part("", "extra things"),),
@@ -38,6 +43,18 @@ def test_the_page_of_metrics_is_up_to_date() -> None:
     """`python -m analysis.metrics.documentation` writes it."""
     page = PAGE.read_text()
     assert renewed(page) == page
+
+
+def test_the_metric_in_the_documentation_works(tmp_path: Path) -> None:
+    """Of a run of format 1, and beside the metric that says the same."""
+    text = PAGE.read_text().partition("```python\nMetric(")[2].partition("```")[0]
+    names = {"Metric": Metric, "Group": Group, "Input": Input, "Part": Part}
+    metric = eval(f"Metric({text}", names)
+    run = shutil.copytree(FIXTURES / "format-1-simulation", tmp_path / "run")
+    evidence = Evidence(open_run(run))
+    spread = delivery_rdp(evidence)
+    assert spread is not None
+    assert metric.evaluate(evidence) == (pytest.approx(spread["max"]), "")
 
 
 def test_words_of_summary_and_report_follow_from_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
