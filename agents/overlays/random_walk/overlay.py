@@ -27,7 +27,6 @@ Where the paper leaves something open:
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
@@ -46,7 +45,8 @@ from agents.overlays.random_walk.messages import (
 )
 from agents.overlays.random_walk.neighbourhood import Neighbour, Neighbourhood, degree_limit
 from agents.overlays.random_walk.settings import WalkSettings
-from agents.overlays.random_walk.targets import RULES
+from agents.overlays.random_walk.waiting import Accepted, Befriending, Placing, Visit
+from agents.overlays.random_walk.walking import Walks
 from agents.probing.prefix import Routers, cut
 from agents.probing.route import Route
 from agents.protocol import (
@@ -65,42 +65,12 @@ from agents.protocol import (
     Surroundings,
     WholeNetwork,
 )
-from agents.wire.codec import U32_MAX
 
 _MOST_VISITED = 16  # peers that pass a joiner on; the last one takes it
 _MOST_KNOWN = 64
 _FIRST_PAUSE_US = 1_000_000
 _LONGEST_PAUSE_US = 32_000_000
 _MOST_JOINS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class _Visit:
-    """A walk that waits here for the delay to its origin."""
-
-    sender: PeerId
-    walk: Walk
-
-
-@dataclass(frozen=True, slots=True)
-class _Placing:
-    """A peer that waits for a place until the delay to it is known."""
-
-    route: Routers
-    last_mile_us: int
-    visited: tuple[PeerId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Befriending:
-    """A peer that becomes a distant neighbour when the delay to it is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Accepted:
-    """A neighbour whose route is inferred from this end too."""
-
-    delay_us: int
 
 
 class RandomWalk(Protocol):
@@ -122,18 +92,15 @@ class RandomWalk(Protocol):
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
         self.neighbours = Neighbourhood()
+        self._walks = Walks(self.me, self.settings, self.neighbours, self.random)
         self._heuristic = self.settings.heuristic
-        self._is_capped = self.settings.target_budget == "capped"
         self._limit = degree_limit(self.settings.degree_limit, max(2, given.peers))
         self._given_targets = given.targets
         self._known = [*given.contacts]
-        self._last_mile_us = 0
-        self._has_walked = False
-        self._target_of: dict[PeerId, int] = {}  # the walk of each origin that we are a target of
-        self._for_delay: defaultdict[PeerId, list[_Visit | _Placing | _Befriending]] = defaultdict(
+        self._for_delay: defaultdict[PeerId, list[Visit | Placing | Befriending]] = defaultdict(
             list
         )
-        self._for_route: defaultdict[PeerId, list[_Accepted | None]] = defaultdict(list)
+        self._for_route: defaultdict[PeerId, list[Accepted | None]] = defaultdict(list)
         self._joins = 0
         self._doubted: set[PeerId] = set()  # whose last heartbeat did not fit
 
@@ -144,7 +111,7 @@ class RandomWalk(Protocol):
         beat_us = self.random.randrange(self.settings.heartbeat_us)
         effects: list[Effect] = [Record("agent_started"), SetTimer("heartbeat", beat_us)]
         if self._given_targets:
-            self._has_walked = True
+            self._walks.has_begun = True
             effects += [Send(peer, Join(), reliable=True) for peer in self._given_targets]
         else:
             effects += self._join()
@@ -169,7 +136,7 @@ class RandomWalk(Protocol):
             case Connect(joiner, route, last_mile_us, visited):
                 if joiner == self.me or not route:
                     return []
-                placing = _Placing(route, last_mile_us, visited)
+                placing = Placing(route, last_mile_us, visited)
                 return self._await_delay(joiner, placing)
             case Accept():
                 return self._on_accept(now_us, sender, message)
@@ -190,7 +157,7 @@ class RandomWalk(Protocol):
             return self._beat(now_us)
         if name == "distant":
             return self._seek_distant()
-        return [*self._walk_once(), *self._join()] if self._wants_to_join() else []
+        return [*self._walks.begin(), *self._join()] if self._wants_to_join() else []
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """Go on with everything that waited for the delay to a peer."""
@@ -199,17 +166,19 @@ class RandomWalk(Protocol):
         if not delay.samples_us:  # it is gone, or samples got lost: its walks end soon, not here
             self._forget(peer)
             for one in waiting:
-                if isinstance(one, _Visit):
-                    effects += self._pass_on(one.sender, replace(one.walk, ttl=one.walk.ttl // 2))
+                if isinstance(one, Visit):
+                    effects += self._walks.pass_on(
+                        one.sender, replace(one.walk, ttl=one.walk.ttl // 2)
+                    )
             return effects
         delay_us = delay.min_us // 2
         for one in waiting:
             match one:
-                case _Visit(sender, walk):
+                case Visit(sender, walk):
                     effects += self._judge(sender, walk, delay_us)
-                case _Placing(route, last_mile_us, visited):
+                case Placing(route, last_mile_us, visited):
                     effects += self._place(now_us, peer, route, delay_us, last_mile_us, visited)
-                case _Befriending():
+                case Befriending():
                     effects.append(Send(peer, Befriend(delay_us), reliable=True))
         return effects
 
@@ -225,10 +194,10 @@ class RandomWalk(Protocol):
         trips_us = route.hops[-1].round_trips_us if route.hops else ()
         if not route.is_reached or not routers or not trips_us:
             return effects
-        self._last_mile_us = route.last_mile_us or self._last_mile_us
+        self._walks.last_mile_us = route.last_mile_us or self._walks.last_mile_us
         delay_us = min(trips_us) // 2
         for one in waiting:
-            if isinstance(one, _Accepted):
+            if isinstance(one, Accepted):
                 effects += self._add_near(now_us, peer, one.delay_us, routers)
                 effects += self._keep_limit()
             else:
@@ -244,7 +213,7 @@ class RandomWalk(Protocol):
             case Join() if to in self._given_targets:  # it may start later
                 return [*effects, Send(to, message, reliable=True)]
             case Walk():
-                return [*effects, *self._pass_on(to, message)]
+                return [*effects, *self._walks.pass_on(to, message)]
             case Connect(joiner=joiner, visited=visited) if joiner != self.me:
                 if to in visited or len(visited) >= _MOST_VISITED:
                     return effects
@@ -277,11 +246,11 @@ class RandomWalk(Protocol):
 
     def _infer_and_place(self, joiner: PeerId) -> Effects:
         if self._heuristic == "donly":
-            return self._await_delay(joiner, _Placing((), 0, ()))
+            return self._await_delay(joiner, Placing((), 0, ()))
         self._for_route[joiner].append(None)
         return [ProbeRoute(joiner)]
 
-    def _await_delay(self, peer: PeerId, waiting: _Visit | _Placing | _Befriending) -> Effects:
+    def _await_delay(self, peer: PeerId, waiting: Visit | Placing | Befriending) -> Effects:
         self._for_delay[peer].append(waiting)
         return [MeasureDelay(peer, self.settings.delay_samples)]
 
@@ -328,83 +297,46 @@ class RandomWalk(Protocol):
         return [new_parent, *self._drop_near(farther, "swapped")]
 
     def _on_accept(self, now_us: int, sender: PeerId, accept: Accept) -> Effects:
-        self._last_mile_us = self._last_mile_us or accept.last_mile_us
+        self._walks.last_mile_us = self._walks.last_mile_us or accept.last_mile_us
         if self.settings.reverse_routes or not accept.route:
             effects = [*self._add_near(now_us, sender, accept.delay_us, accept.route[::-1])]
             effects += self._keep_limit()
-            return [*effects, *self._walk_once()]
-        self._for_route[sender].append(_Accepted(accept.delay_us))
-        return [ProbeRoute(sender), *self._walk_once()]
+            return [*effects, *self._walks.begin()]
+        self._for_route[sender].append(Accepted(accept.delay_us))
+        return [ProbeRoute(sender), *self._walks.begin()]
 
     def _on_new_parent(self, sender: PeerId, peer: PeerId, route: Routers) -> Effects:
         effects = [*self._drop_near(sender, "swapped"), self._look_for_a_place()]
         if peer == self.me or not route:
             return effects
-        connect = Connect(self.me, route, self._last_mile_us, (sender,))
+        connect = Connect(self.me, route, self._walks.last_mile_us, (sender,))
         return [*effects, Send(peer, connect, reliable=True)]
 
     def _on_disconnect(self, sender: PeerId, is_leaving: bool) -> Effects:
         if is_leaving:
             return self._drop(sender, "left")
         effects = self._drop_near(sender, "disconnected")
-        return [*effects, *self._walk_once(), self._look_for_a_place()]
+        return [*effects, *self._walks.begin(), self._look_for_a_place()]
 
     # The random walk
-
-    def _walk_once(self) -> Effects:
-        if self._has_walked or not self.neighbours:
-            return []
-        self._has_walked = True
-        number = self.random.getrandbits(32)
-        ttl, targets = self.settings.ttl, self.settings.targets
-        return self._pass_on(self.me, Walk(self.me, number, 0, targets, ttl))
 
     def _on_walk(self, sender: PeerId, walk: Walk) -> Effects:
         """Judge the origin once its delay is known, unless that was done or makes no sense."""
         self._learn(walk.origin)
-        if walk.ttl == 0 or (walk.targets == 0 and self._is_capped):
+        if self._walks.is_over(walk):
             return []
         walk = Walk(walk.origin, walk.number, walk.path_us, walk.targets, walk.ttl - 1)
-        is_done = self._target_of.get(walk.origin) == walk.number
+        is_done = self._walks.is_target(walk)
         if walk.origin == self.me or self.neighbours.is_near(walk.origin) or is_done:
-            return self._pass_on(sender, walk)
-        return self._await_delay(walk.origin, _Visit(sender, walk))
+            return self._walks.pass_on(sender, walk)
+        return self._await_delay(walk.origin, Visit(sender, walk))
 
     def _judge(self, sender: PeerId, walk: Walk, origin_us: int) -> Effects:
         """Become a target of the walk, or not; either way the walk goes on."""
-        near_us, tolerance = self.neighbours.near_delays_us(), self.settings.mlink_tolerance
-        is_good = RULES[self._heuristic](origin_us, walk.path_us, near_us, tolerance)
-        if not is_good or self._target_of.get(walk.origin) == walk.number:
-            return self._pass_on(sender, walk)
-        self._target_of[walk.origin] = walk.number
-        targets = max(0, walk.targets - 1)
-        left = Walk(walk.origin, walk.number, walk.path_us, targets, walk.ttl)
-        return [*self._infer_and_place(walk.origin), *self._pass_on(sender, left)]
-
-    def _pass_on(self, sender: PeerId, walk: Walk) -> Effects:
-        """Send a walk to some random neighbours, which share the targets that are left."""
-        if walk.targets == 0 or walk.ttl == 0:
-            return []
-        links = self._walk_links()
-        onward = sorted(p for p in links if p not in (sender, walk.origin)) or sorted(links)
-        if not onward:
-            return []
-        wanted = min(max(1, int(self.settings.selectivity * len(links))), len(onward))
-        most = walk.targets if self._is_capped else wanted
-        chosen = self.random.sample(onward, min(wanted, most))
-        share = walk.targets // len(chosen)
-        so_far_us = walk.path_us - 2 * self._last_mile_us if walk.origin != self.me else 0
-        effects = []
-        for peer in chosen:
-            path_us = min(max(0, so_far_us + self.neighbours[peer].delay_us), U32_MAX)
-            onward_walk = Walk(walk.origin, walk.number, path_us, share, walk.ttl)
-            effects.append(Send(peer, onward_walk, reliable=True))
-        return effects
-
-    def _walk_links(self) -> list[PeerId]:
-        """The neighbours that a walk may go on to."""
-        near = [peer for peer, _ in self.neighbours.near()]
-        return near if near and self.settings.walk_links == "near" else list(self.neighbours)
+        left = self._walks.accept(walk, origin_us)
+        if left is None:
+            return self._walks.pass_on(sender, walk)
+        return [*self._infer_and_place(walk.origin), *self._walks.pass_on(sender, left)]
 
     # Neighbours
 
@@ -484,7 +416,7 @@ class RandomWalk(Protocol):
         if missing <= 0:
             return []
         chosen = self.random.sample(free, min(missing, len(free)))
-        effects = [effect for p in chosen for effect in self._await_delay(p, _Befriending())]
+        effects = [effect for p in chosen for effect in self._await_delay(p, Befriending())]
         return [*effects, SetTimer("distant", 8 * _FIRST_PAUSE_US)]
 
     def _beat(self, now_us: int) -> Effects:
