@@ -14,14 +14,10 @@ _MEASURED = ("recovery_s", "late", "missing", "deliveries", "note")
 
 def played_faults(run: ReportedRun) -> list[Row]:
     """What failed or healed, in order of time, as it was played; churn is part of it."""
-    faults = run.run.get("played_faults") or run.experiment.get("fault") or []
-    return sorted(
-        (
-            {"at_s": fault["at_s"], "action": fault["action"], "target": fault.get("target", "")}
-            for fault in faults
-        ),
-        key=lambda fault: float(fault["at_s"]),
-    )
+    keys = ("at_s", "action", "target", "is_repair")
+    faults = ({"target": "", **fault} for fault in run.faults)
+    rows = ({key: fault[key] for key in keys} for fault in faults)
+    return sorted(rows, key=lambda fault: float(fault["at_s"]))
 
 
 def read_moments(run: ReportedRun) -> list[Row]:

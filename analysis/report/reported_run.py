@@ -9,7 +9,7 @@ import pyarrow as pa
 from analysis.agent_records import AgentRecord
 from analysis.errors import AnalysisError, NotARunError
 from analysis.overlay import Overlay
-from analysis.run_directory import Document, RecordedRun
+from analysis.run_directory import Document, Fault, RecordedRun
 from analysis.unicast import Unicast
 from topologies.underlay import Underlay
 
@@ -45,6 +45,11 @@ class ReportedRun:
     def experiment(self) -> Document:
         """The resolved experiment."""
         return self._recorded.experiment
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The faults that were carried out, those of churn among them."""
+        return self._recorded.faults
 
     @property
     def verdict(self) -> Document:

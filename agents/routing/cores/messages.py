@@ -152,7 +152,7 @@ class RecalculationRequest(Struct, frozen=True):
     version: U32
 
 
-@message(92, role="upkeep")
+@message(92, role="control")
 class Farewell(Struct, frozen=True):
     """I am leaving."""
 
