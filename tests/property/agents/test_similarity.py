@@ -20,7 +20,7 @@ def recent(noted: list[int], psi: int) -> RecentEvents:
 def test_similarity_is_that_of_sets(one: list[int], other: list[int], psi: int) -> None:
     last = max([0, *one, *other])
     a, b = ({n for n in noted if n > last - psi} for noted in (one, other))
-    expected = len(a & b) / len(a | b) if a | b else 1.0
+    expected = len(a & b) / len(a | b) if a | b else 0.0  # nothing heard is not similar
     found = similarity(recent(one, psi).window(), recent(other, psi).window(), psi)
     assert found == expected
 
