@@ -61,6 +61,18 @@ def test_a_workload_that_was_drawn_again_is_what_agents_recorded(run: Path) -> N
     assert planned.loc[points["event_id"], "host"].tolist() == points["host"].tolist()
 
 
+def test_messages_of_format_1_are_told_apart_by_layers(run: Path) -> None:
+    found = measure_run(run)
+    hellos = found["messages_by_kind"]["TreeHello"] + found["messages_by_kind"].get("Farewell", 0)
+    matching = found["events"]["received"] - found["events"]["in_vain"]
+    difference = (
+        found["control_efficiency_without_discovery"] - found["control_efficiency_of_routing"]
+    )
+    assert difference == pytest.approx(hellos / matching)
+    assert found["communication_messages"] < found["control_efficiency_of_routing"]
+    assert found["communication_cost"] > found["routing_cost"]
+
+
 def test_messages_of_format_1_have_layers_and_roles(run: Path) -> None:
     kinds = open_run(run).messages
     assert len(kinds) > 20 and all(kind.layer and kind.role for kind in kinds)
