@@ -59,6 +59,19 @@ def find_paths(
     return OverlayPaths(is_reached, delay_us, whole % _MICROSECOND, distance)
 
 
+def find_delays(unicast: Unicast, links: Iterable[PeerLink], sources: Numbers) -> Numbers:
+    """The delays of the shortest paths with last miles from some peers to all; -1 without a path.
+
+    A row for each source. A peer is 0 from itself.
+    """
+    source, target = directed_ends(unicast, links)
+    weight = _pack(unicast, unicast.delay_us, source, target).astype(np.float64)
+    distance = _distances(len(unicast.number), source, target, weight, sources)
+    whole = np.where(np.isfinite(distance), distance, -_MICROSECOND)
+    delay_us: Numbers = (whole // _MICROSECOND).astype(np.int64)
+    return delay_us
+
+
 def count_tree_crossings(unicast: Unicast, links: Iterable[PeerLink], paths: OverlayPaths) -> int:
     """The crossings of a message that each peer sends to all others along its tree of these paths.
 
@@ -93,10 +106,14 @@ def _pack(unicast: Unicast, weighed_us: Numbers, source: Numbers, target: Number
 
 
 def _distances(
-    count: int, source: Numbers, target: Numbers, weight: NDArray[np.float64]
+    count: int,
+    source: Numbers,
+    target: Numbers,
+    weight: NDArray[np.float64],
+    sources: Numbers | None = None,
 ) -> NDArray[np.float64]:
     graph = csr_array((weight, (source, target)), shape=(count, count))
-    distance: NDArray[np.float64] = dijkstra(graph)
+    distance: NDArray[np.float64] = dijkstra(graph, indices=sources)
     return distance
 
 

@@ -15,6 +15,7 @@ from analysis.errors import AnalysisError, CaptureError
 from analysis.json_files import read_object
 from analysis.message_kinds import MessageKind, read_message_kinds
 from analysis.overlay import Overlay, fold_overlay
+from analysis.overlay_history import OverlayHistory, fold_history
 from analysis.readiness import window_start_us
 from analysis.unicast import Unicast
 from analysis.workload_files import (
@@ -130,6 +131,11 @@ class RecordedRun:
     def overlay(self) -> Overlay:
         """The overlay at the end of the run."""
         return fold_overlay(self.underlay, self.records, self.lives, self.notes())
+
+    @cached_property
+    def overlay_history(self) -> OverlayHistory | None:
+        """The overlay over time; None if it does not change after the first event."""
+        return fold_history(self.underlay, self.records, self.lives)
 
     @cached_property
     def workload(self) -> WorkloadTables:

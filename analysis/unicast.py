@@ -22,6 +22,7 @@ class Unicast:
 
     `delay_us` is with both last miles, `between_routers_us` without; `crossings` is the
     number of links on a route with both last miles, and `used` are the links on any route.
+    `router_links` are all links but last miles, used or not.
     """
 
     def __init__(self, underlay: Underlay, peers: Sequence[str]) -> None:
@@ -34,6 +35,8 @@ class Unicast:
             for number, link in enumerate(underlay.links)
             if link.a in underlay.last_mile
         }
+        self.router_links = np.ones(len(underlay.links), dtype=np.bool_)
+        self.router_links[list(self._last_mile.values())] = False
         last_miles = [underlay.last_mile[peer] for peer in peers]
         at = self._access_routers(peers)
         self.up_us = np.array([link.ab.delay_us for link in last_miles], dtype=np.int64)

@@ -13,14 +13,20 @@ from analysis.metrics.measured_overlay import MeasuredOverlay
 from analysis.metrics.metric import Group, Headline, Metric, Part, Value
 from analysis.metrics.statistics import ratio
 from analysis.overlay import FoundRoute
+from analysis.unicast import LinkSet
 
 _NO_ROUTES = "no agent inferred a route"
+_NO_ROUTER_LINKS = "no link between two routers is on a route between two peers"
 
 
 def discovered_links(overlay: MeasuredOverlay) -> float | None:
     """The share of the links between peers that inferred routes show."""
-    used = overlay.unicast.used
-    return ratio((overlay.found_links.true & used).sum(), used.sum())
+    return share(overlay.found_links.true, overlay.unicast.used)
+
+
+def discovered_router_links(overlay: MeasuredOverlay) -> float | None:
+    """The same of links between routers only."""
+    return share(overlay.found_links.true, overlay.unicast.used & overlay.unicast.router_links)
 
 
 def precision(overlay: MeasuredOverlay) -> float | None:
@@ -31,9 +37,17 @@ def precision(overlay: MeasuredOverlay) -> float | None:
 
 def mapped_links(overlay: MeasuredOverlay) -> float | None:
     """The share of the links between peers that lie under a near overlay link."""
-    there_and_back = {pair for a, b in overlay.overlay.near for pair in ((a, b), (b, a))}
-    mapped = overlay.unicast.links_on(there_and_back)
-    return ratio(mapped.sum(), overlay.unicast.used.sum())
+    return share(overlay.mapped_links, overlay.unicast.used)
+
+
+def mapped_router_links(overlay: MeasuredOverlay) -> float | None:
+    """The same of links between routers only."""
+    return share(overlay.mapped_links, overlay.unicast.used & overlay.unicast.router_links)
+
+
+def share(links: LinkSet, whole: LinkSet) -> float | None:
+    """The share of the links in `whole` that are among `links`."""
+    return ratio((links & whole).sum(), whole.sum())
 
 
 def inference_score(overlay: MeasuredOverlay) -> dict[str, Any] | None:
@@ -98,6 +112,11 @@ METRICS = (
         summary=(Part("", "links discovered, of those between peers"),),
     ),
     _metric(
+        "discovered_links_between_routers", "share", "Discovered links between routers",
+        "The same without last miles: of links between routers only.",
+        discovered_router_links, _NO_ROUTER_LINKS,
+    ),
+    _metric(
         "discovered_links_of_all", "share", "Discovered links, of all",
         "Share of all links of the network.",
         lambda o: ratio(o.found_links.true.sum(), len(o.found_links.true)),
@@ -112,6 +131,11 @@ METRICS = (
         "Share of the links on any unicast route between two peers that lie under a near overlay "
         "link.",
         mapped_links,
+    ),
+    _metric(
+        "mapped_links_between_routers", "share", "Mapped links between routers",
+        "The same without last miles: of links between routers only.",
+        mapped_router_links, _NO_ROUTER_LINKS,
     ),
     _metric(
         "inference_score", "share", "Inference score",

@@ -67,7 +67,7 @@ class Evidence:
     @cached_property
     def host_paths(self) -> HostPaths:
         """Delays between all hosts."""
-        return HostPaths(self.run.unicast, self.run.overlay)
+        return HostPaths(self.run.unicast, self.run.overlay, self.run.overlay_history)
 
     @cached_property
     def tables(self) -> EventTables:

@@ -5,7 +5,7 @@ from functools import cached_property
 from analysis.metrics.found_links import FoundLinks, find_links
 from analysis.overlay import Overlay
 from analysis.overlay_paths import OverlayPaths, find_paths
-from analysis.unicast import Unicast
+from analysis.unicast import LinkSet, Unicast
 
 
 class MeasuredOverlay:
@@ -59,3 +59,9 @@ class MeasuredOverlay:
     def found_links(self) -> FoundLinks:
         """The links that inferred routes show."""
         return find_links(self.unicast, self.overlay.inferred)
+
+    @cached_property
+    def mapped_links(self) -> LinkSet:
+        """The links on the routes between the ends of near overlay links, in both directions."""
+        near = self.overlay.near
+        return self.unicast.links_on({pair for a, b in near for pair in ((a, b), (b, a))})

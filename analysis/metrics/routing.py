@@ -21,9 +21,9 @@ class RoutingCost(NamedTuple):
     """Σ Upsilon(i, j)·d(i, j) over overlay links, in seconds, beside that of OPT.
 
     Summed the other way round: over events and the subscribers that they were delivered to, the
-    delay of the overlay path that the event took. OPT takes shortest paths over the overlay, for
-    each event on its own. `opt_s` and `efficiency` are over the deliveries of which both are known;
-    lower is better, and 1 is optimal.
+    delay of the overlay path that the event took. OPT takes shortest paths over the overlay at
+    the time of each event. `opt_s` and `efficiency` are over the deliveries of which both are
+    known; lower is better, and 1 is optimal.
     """
 
     cost_s: float | None
@@ -113,8 +113,8 @@ METRICS = (
         "routing_cost_opt",
         "s",
         "Routing cost of OPT",
-        "The same if every event took the shortest paths over the overlay, of the deliveries for "
-        "which both are known.",
+        "The same if every event took the shortest paths over the overlay at the time of its "
+        "publication, of the deliveries for which both are known.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).opt_s,

@@ -3,7 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analysis.metrics import delays, delivery, discovery, overlay, recovery, routing, traffic
+from analysis.metrics import (
+    communication,
+    delays,
+    delivery,
+    discovery,
+    overlay,
+    recovery,
+    routing,
+    traffic,
+)
 from analysis.metrics.metric import Metric, look_up
 
 METRICS: tuple[Metric, ...] = (
@@ -12,6 +21,7 @@ METRICS: tuple[Metric, ...] = (
     *traffic.METRICS,
     *delays.METRICS,
     *routing.METRICS,
+    *communication.METRICS,
     *discovery.METRICS,
     *overlay.METRICS,
 )

@@ -51,7 +51,7 @@ def counted_by_agents(evidence: Evidence) -> Counter[str]:
     return totals
 
 
-def _matching(evidence: Evidence) -> int:
+def matching_receptions(evidence: Evidence) -> int:
     """The matching events that peers received."""
     return int(evidence.tables.receptions["is_match"].sum())
 
@@ -67,7 +67,7 @@ def control_efficiency(evidence: Evidence) -> float | None:
     else:
         totals = counted_by_agents(evidence)
         sent = totals["sent"] + totals["resent"] - totals["unsent"]
-    return ratio(sent, _matching(evidence))
+    return ratio(sent, matching_receptions(evidence))
 
 
 def control_efficiency_of_routing(evidence: Evidence) -> float | None:
@@ -81,7 +81,7 @@ def control_efficiency_of_routing(evidence: Evidence) -> float | None:
         for kind in evidence.run.messages
         if kind.layer in ("routing", "pubsub") and kind.role != "upkeep"
     }
-    return ratio(sum(totals[f"sent_{name}"] for name in names), _matching(evidence))
+    return ratio(sum(totals[f"sent_{name}"] for name in names), matching_receptions(evidence))
 
 
 def join_messages(evidence: Evidence) -> int | None:

@@ -123,7 +123,8 @@ class _Building:
         for number, note in enumerate(self._run.notes()):
             self._notes[f"run{number or ''}"] = note
         overlay = self._overlay()
-        paths = HostPaths(self._run.unicast, overlay)
+        history = None if overlay is None else self._run.overlay_history
+        paths = HostPaths(self._run.unicast, overlay, history)
         self._write_truth(overlay, paths)
         self._say("packets of all links")
         with ThreadPoolExecutor(1) as pool:

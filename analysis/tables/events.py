@@ -105,7 +105,7 @@ def matches(
         is_steady=~pairs["host"].isin(ends["host"]),
         is_delivered=pd.MultiIndex.from_frame(pairs[["event_id", "host"]]).isin(got),
         unicast_us=paths.unicast_us(pairs["publisher"], pairs["host"]),
-        opt_us=paths.shortest_us(pairs["publisher"], pairs["host"]),
+        opt_us=paths.shortest_us(pairs["publisher"], pairs["host"], pairs["published_us"]),
     )
 
 
@@ -189,7 +189,7 @@ def deliveries(
         is_matching=pd.MultiIndex.from_frame(got[key]).isin(asked),
         delay_us=delay_us,
         unicast_us=unicast_us,
-        opt_us=paths.shortest_us(got["publisher"], got["host"]),
+        opt_us=paths.shortest_us(got["publisher"], got["host"], got["published_us"]),
         rdp=rdp,
         hops=got["hop_count"].fillna(got["hops"]).mask(is_own, 0),
         path_us=got["path_us"].mask(is_own, 0),

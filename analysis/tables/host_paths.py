@@ -5,16 +5,24 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.overlay import Overlay
-from analysis.overlay_paths import find_paths
+from analysis.overlay_history import OverlayHistory
+from analysis.overlay_paths import find_delays, find_paths
 from analysis.unicast import Numbers, Unicast
 
 Flags = NDArray[np.bool_]
 
 
 class HostPaths:
-    """From host to host: what IP does, and the shortest paths over overlay links."""
+    """From host to host: what IP does, and the shortest paths over overlay links.
 
-    def __init__(self, unicast: Unicast, overlay: Overlay | None) -> None:
+    `overlay_us` and `is_reached` are over the overlay at the end of the run. With a `history`,
+    `shortest_us` is over the overlay at each time.
+    """
+
+    def __init__(
+        self, unicast: Unicast, overlay: Overlay | None, history: OverlayHistory | None = None
+    ) -> None:
+        self._unicast, self._history = unicast, history
         self._hosts = pd.Index(list(unicast.number))
         self._unicast_us, self._crossings = unicast.delay_us, unicast.crossings
         size = len(self._hosts)
@@ -32,12 +40,32 @@ class HostPaths:
         """How many links these routes cross."""
         return self._look_up(self._crossings, sources, targets)
 
-    def shortest_us(self, sources: pd.Series, targets: pd.Series) -> pd.Series:
-        """Delays of the shortest overlay paths; missing where there is none, 0 to itself."""
-        found = self._look_up(self.overlay_us, sources, targets)
-        is_reached = self._look_up(self.is_reached.astype(np.int64), sources, targets)
-        found = found.mask((is_reached == 0).fillna(True))
+    def shortest_us(self, sources: pd.Series, targets: pd.Series, at_us: pd.Series) -> pd.Series:
+        """Delays of the shortest paths over the overlay at some times, one for each pair.
+
+        They are missing where there is no path, and 0 from a host to itself.
+        """
+        if self._history is None:
+            found = self._look_up(self.overlay_us, sources, targets)
+            is_reached = self._look_up(self.is_reached.astype(np.int64), sources, targets)
+            found = found.mask((is_reached == 0).fillna(True))
+        else:
+            found = self._shortest_then(self._history, sources, targets, at_us)
         return found.mask((sources == targets).to_numpy(), 0)
+
+    def _shortest_then(
+        self, history: OverlayHistory, sources: pd.Series, targets: pd.Series, at_us: pd.Series
+    ) -> pd.Series:
+        """The same over an overlay that changes, from the sources that each time has alone."""
+        source, target = self._hosts.get_indexer(sources), self._hosts.get_indexer(targets)
+        is_known = (source >= 0) & (target >= 0) & at_us.notna().to_numpy()
+        rows = np.flatnonzero(is_known)
+        values = np.full(len(source), -1, dtype=np.int64)
+        for places, links in history.steps(at_us.to_numpy(np.int64, na_value=-1)[rows]):
+            some = rows[places]
+            starts, row = np.unique(source[some], return_inverse=True)
+            values[some] = find_delays(self._unicast, links, starts)[row, target[some]]
+        return pd.Series(pd.arrays.IntegerArray(values, values < 0), index=sources.index)
 
     def _look_up(self, matrix: Numbers, sources: pd.Series, targets: pd.Series) -> pd.Series:
         source, target = self._hosts.get_indexer(sources), self._hosts.get_indexer(targets)

@@ -56,7 +56,8 @@ def test_figures_of_a_line_are_those_worked_out_by_hand(line: Recorder, tmp_path
     # Of 6 links, all but r1-r4 are on routes between peers; probing showed 3 of them.
     assert metrics["discovered_links"] == pytest.approx(3 / 5)
     assert metrics["discovered_links_of_all"] == pytest.approx(3 / 6)
-    assert metrics["mapped_links"] == 1
+    assert metrics["mapped_links"] == metrics["mapped_links_between_routers"] == 1
+    assert metrics["discovered_links_between_routers"] == 1 / 2  # r1-r2, and not r2-r3
     assert metrics["inferences"] == pytest.approx(1 / 6)
     assert metrics["inferences_count"] == 1
     assert metrics["inference_score"]["precision"] == metrics["inference_score"]["recall"] == 1
@@ -100,6 +101,7 @@ def test_without_distant_links_an_overlay_may_fall_apart(line: Recorder, tmp_pat
     assert (metrics["overlay_links"], metrics["distant_links"]) == (2, 1)
     assert metrics["rdp_near"]["max"] == 1  # of h1 and h2 alone
     assert metrics["mapped_links"] == pytest.approx(3 / 5)
+    assert metrics["mapped_links_between_routers"] == 1 / 2
     assert metrics["degree_near"]["histogram"] == {"0": 1, "1": 2}
 
 
@@ -390,6 +392,12 @@ def test_brute_force_finds_the_same_links(seed: int, tmp_path: Path) -> None:
     assert metrics["discovered_links"] == pytest.approx(len(seen) / len(used))
     assert metrics["discovered_links_of_all"] == pytest.approx(len(seen) / len(underlay.links))
     assert metrics["mapped_links"] == pytest.approx(len(mapped) / len(used))
+    hosts = set(recorder.names)
+    seen_there, mapped_there, used_there = (
+        sum(not link & hosts for link in some) for some in (seen, mapped, used)
+    )
+    assert metrics["discovered_links_between_routers"] == pytest.approx(seen_there / used_there)
+    assert metrics["mapped_links_between_routers"] == pytest.approx(mapped_there / used_there)
     assert metrics["inference_score"]["recall"] == pytest.approx(len(seen) / len(probed))
     assert metrics["routes_true"] == metrics["inference_score"]["precision"] == 1
 

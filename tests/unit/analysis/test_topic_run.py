@@ -75,6 +75,10 @@ def test_events_without_trees_and_contents_are_measured(run: Path) -> None:
     assert found["rdp_over"] == "deliveries" and found["rdp"] == found["delivery_rdp"]
     assert found["routing_efficiency"] == 1
     assert found["control_efficiency_of_routing"] == 4 * 9 / 5
+    assert found["control_efficiency_without_discovery"] == 4 * 9 / 5
+    assert found["communication_messages"] == 4 * 9 / 5
+    assert found["communication_cost"] is found["communication_cost_per_delivery"] is None
+    assert found["notes"]["communication_cost"].startswith("no agent recorded links of a tree")
     assert found["last_tree"] is None
     assert found["notes"]["last_tree"] == "no event says which tree it was published on"
     assert found["checks"]["matches_agree"]["ok"] is None
