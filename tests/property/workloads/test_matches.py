@@ -19,6 +19,9 @@ SECTIONS = {
     "content-uniform": {"events": 40, "subscriptions": 3, "match": 0.3, "attributes": 2},
     "content-zipf": {"events": 40, "subscriptions": 3, "match": 0.2, "churn": 0.3},
     "content-given": {"events": 40, "subscriptions": "h2: 1<=a0<=7; h2: everything; h9: 3<=a1<=4"},
+    "topics-uniform": {"events": 40, "topics": 6, "topics_per_peer": "3"},
+    "topics-zipf": {"events": 40, "topics": 6, "topics_per_peer": "1..4", "churn": 0.3},
+    "topics-exponential": {"events": 40, "topics": 6, "publishers": "share-of-topic"},
 }
 
 
