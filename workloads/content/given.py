@@ -47,6 +47,7 @@ class ContentGiven(WorkloadKind):
 
     Settings = GivenSettings
     pubsub: ClassVar[str] = "content"
+    matching = "boxes"
 
     @classmethod
     def check_hosts(cls, settings: GivenSettings, hosts: Collection[str]) -> None:

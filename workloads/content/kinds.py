@@ -61,6 +61,7 @@ class ContentUniform(WorkloadKind):
 
     Settings = DrawnSettings
     pubsub: ClassVar[str] = "content"
+    matching = "boxes"
 
     @classmethod
     def draw(cls, settings: DrawnSettings, seed: int, hosts: Sequence[str]) -> Workload:
@@ -82,6 +83,7 @@ class ContentZipf(WorkloadKind):
 
     Settings = ZipfSettings
     pubsub: ClassVar[str] = "content"
+    matching = "boxes"
 
     @classmethod
     def draw(cls, settings: ZipfSettings, seed: int, hosts: Sequence[str]) -> Workload:

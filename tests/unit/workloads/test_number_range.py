@@ -17,7 +17,7 @@ FILE = """
 kind = "topics-zipf"
 topics_per_peer = {}
 [pubsub]
-kind = "content"
+kind = "topic-flood"
 """
 
 
