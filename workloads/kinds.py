@@ -18,6 +18,7 @@ WORKLOADS: dict[str, str] = {
     "topics-uniform": "workloads.topics.kinds.TopicsUniform",
     "topics-zipf": "workloads.topics.kinds.TopicsZipf",
     "topics-exponential": "workloads.topics.kinds.TopicsExponential",
+    "topics-social": "workloads.topics.social.TopicsSocial",
 }
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from testbed.data_files import find_data_file
 from testbed.errors import ExperimentError
 from testbed.experiment.file import (
     NAME_PATTERN,
@@ -27,7 +28,7 @@ from workloads.kinds import find_workload
 
 VARIANT = "variant"  # the column that tells which variant a run is of
 _NOT_SWEPT = ("fault", "variant", "figure")
-_FIXED = ("name", "folder")
+_FIXED = ("name", "folder", "data")
 _FIGURE_TYPES: dict[str, type] = {
     "name": str,
     "x": str,
@@ -59,7 +60,19 @@ class SweptExperiment:
         file = folder / self.experiment.topology.file
         if self.experiment.topology.kind == "file" and file.is_file():
             plain["topology"]["content"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        data = plain.pop("data")
+        for key, name in self.data_files.items():
+            if path := find_data_file(name, folder, data):
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                plain["workload"][f"{key} content"] = digest
         return _digest(plain)
+
+    @property
+    def data_files(self) -> Mapping[str, str]:
+        """The data files that the workload names, by their settings."""
+        workload = self.experiment.workload
+        kind = find_workload(workload["kind"]) if workload else None
+        return {key: workload[key] for key in kind.data_files} if kind else {}
 
 
 # Settings that were added to a section, each with the value under which runs are what they were

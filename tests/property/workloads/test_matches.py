@@ -14,6 +14,7 @@ from workloads.kinds import WORKLOADS, draw_workload
 from workloads.share import NEVER_US
 from workloads.workload import Matches, Publications, lasting_interests, match_equal
 
+FRIENDS = Path(__file__).parents[2] / "fixtures" / "social" / "friends.txt"
 HOSTS = [f"h{number}" for number in range(1, 13)]
 SECTIONS = {
     "content-uniform": {"events": 40, "subscriptions": 3, "match": 0.3, "attributes": 2},
@@ -22,6 +23,7 @@ SECTIONS = {
     "topics-uniform": {"events": 40, "topics": 6, "topics_per_peer": "3"},
     "topics-zipf": {"events": 40, "topics": 6, "topics_per_peer": "1..4", "churn": 0.3},
     "topics-exponential": {"events": 40, "topics": 6, "publishers": "share-of-topic"},
+    "topics-social": {"events": 40, "file": str(FRIENDS)},
 }
 
 
