@@ -13,6 +13,9 @@ from agents.pubsub.topic_flood import FloodedEvent, FloodSettings, TopicFlood
 from analysis.metrics.file import measure_run
 from testbed.run.verdict import judge_metrics
 from tests.fixtures.content_runs import run_small
+from workloads.number_range import WholeRange
+from workloads.topics.interests import draw_interests
+from workloads.topics.popularity import Popularity
 
 TOPICS = {
     "kind": "topics-zipf", "topics": 8, "topics_per_peer": [1, 3], "events": 60,
@@ -53,6 +56,14 @@ def test_overhead_is_all_copies_at_peers_that_do_not_subscribe(tmp_path: Path) -
     events = copies["values"].str.extract(r'"event_id":\s*(\d+)')[0].astype(int).map(topic_of)
     unwanted = [pair for pair in zip(copies["host"], events, strict=True) if pair not in wanted]
     assert metrics["routing_overhead"]["total"] == len(unwanted)
+
+
+def test_a_run_has_the_interests_of_an_offline_computation(tmp_path: Path) -> None:
+    run, _ = run_topics(tmp_path)
+    found = pq.read_table(run / "workload" / "interests.parquet").to_pydict()
+    offline = draw_interests(6, 8, WholeRange(1, 3), Popularity("zipf"), seed=3)
+    hosts = [f"h{peer + 1}" for peer in offline.peer.tolist()]
+    assert (found["host"], found["content"]) == (hosts, offline.topic.tolist())
 
 
 def test_interests_that_change_are_followed(tmp_path: Path) -> None:
