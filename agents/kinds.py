@@ -30,6 +30,7 @@ LAYERS: dict[str, dict[str, str]] = {
     },
     "pubsub": {
         "content": "agents.pubsub.content.forwarder.Content",
+        "topic-flood": "agents.pubsub.topic_flood.TopicFlood",
     },
 }
 

@@ -182,13 +182,15 @@ class Protocol:
     for what a field alone cannot say. `messages` are the kinds of message that the protocol sends
     and is told of, and no others are. `names_hosts` says that settings speak of hosts by name.
     `guarantee` is what a publish/subscribe layer promises to peers that stay. With `exactly-once` a
-    run in which a delivery is missing or repeated is invalid.
+    run in which a delivery is missing or repeated is invalid. `matching` is the matching rule of a
+    publish/subscribe layer, that of the workloads it serves.
     """
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
     messages: tuple[type, ...] = ()
     names_hosts: ClassVar[bool] = False
     guarantee: ClassVar[Literal["exactly-once", "none"]] = "none"
+    matching: ClassVar[Literal["topics", "boxes"]] = "topics"
 
     @classmethod
     def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:

@@ -1,11 +1,16 @@
-"""Peers that come and go while events are published (Tariq, Koldehofe and Rothermel, DEBS 2013,
-section 6.2.3): churn is introduced after every so many events, relative to the number of peers.
+"""Peers that come and go while events are published, in one of two ways.
+
+In steps (Tariq, Koldehofe and Rothermel, DEBS 2013, section 6.2.3): churn is introduced after every
+so many events, relative to the number of peers. Or one by one: peers crash at a rate, and each
+returns after a time of its own.
 """
 
+import math
 from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
+from workloads.number_range import NumberRange
 from workloads.schedule import Schedule
 
 
@@ -37,3 +42,31 @@ def draw_churn(
         steps += [ChurnStep(at_s, "kill-agent", host) for host in leaving]
         away = leaving
     return tuple(steps)
+
+
+def draw_crashes(
+    seed: int,
+    hosts: Sequence[str],
+    between_s: tuple[float, float],
+    share_per_min: float,
+    return_after_s: NumberRange,
+) -> tuple[ChurnStep, ...]:
+    """A share of the hosts crashes in each minute, and each of them returns some time later.
+
+    Crashes are one to an interval, all intervals as long, at any time within it. A host that is
+    away does not crash; if all are, the crash is left out.
+    """
+    chance = Random(f"{seed}/crashes")
+    start_s, end_s = between_s
+    gap_s = 60 / (share_per_min * len(hosts)) if share_per_min else math.inf
+    back_s: dict[str, float] = {}  # when each host that crashed is there again
+    steps: list[ChurnStep] = []
+    for number in range(int((end_s - start_s) / gap_s)):
+        at_s = start_s + (number + chance.random()) * gap_s
+        present = [host for host in hosts if back_s.get(host, 0.0) < at_s]
+        if present:
+            host = chance.choice(present)
+            back_s[host] = at_s + chance.uniform(*return_after_s)
+            steps.append(ChurnStep(at_s, "kill-agent", host))
+            steps.append(ChurnStep(back_s[host], "restart-agent", host))
+    return tuple(sorted(steps))

@@ -15,6 +15,11 @@ WORKLOADS: dict[str, str] = {
     "content-uniform": "workloads.content.kinds.ContentUniform",
     "content-zipf": "workloads.content.kinds.ContentZipf",
     "content-given": "workloads.content.given.ContentGiven",
+    "topics-uniform": "workloads.topics.kinds.TopicsUniform",
+    "topics-zipf": "workloads.topics.kinds.TopicsZipf",
+    "topics-exponential": "workloads.topics.kinds.TopicsExponential",
+    "topics-social": "workloads.topics.social.TopicsSocial",
+    "topics-given": "workloads.topics.given.TopicsGiven",
 }
 
 

@@ -6,10 +6,10 @@ the agents' forwarders apart, joins ids: interests are counted from 0, events fr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -142,10 +142,14 @@ class WorkloadKind(ABC):
     """A kind of workload: its settings, and how it is drawn.
 
     `pubsub` is the kind of publish/subscribe that a run with it uses unless told otherwise.
+    `matching` is the rule by which interests match events: equal topics, or points in boxes.
+    `data_files` are the settings that name files, each with what is expected in the file.
     """
 
     Settings: ClassVar[type[msgspec.Struct]]
     pubsub: ClassVar[str | None] = None
+    matching: ClassVar[Literal["topics", "boxes"]] = "topics"
+    data_files: ClassVar[Mapping[str, str]] = {}
 
     @classmethod  # noqa: B027
     def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:

@@ -15,6 +15,7 @@ _BENCHES = {
     "pcap": "reading captures, beside dpkt, tshark and Scapy, in Spark, and up to 2 GB",
     "probe": "route probing beside traceroute and scamper on 300 routers (root)",
     "simulate": "messages a second and memory of the simulator, beside SimPy",
+    "topics": "drawing the topics of up to 100,000 peers",
 }
 
 

@@ -30,6 +30,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--backend", choices=BACKENDS, help="instead of the file's")
     parser.add_argument("--seed", type=int, help="instead of the file's")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="where data files are, such as social graphs; default: $TDO_DATA, else data",
+    )
     _add_outputs(parser)
     add_arguments(parser)
     detached.add_arguments(parser)
@@ -51,6 +57,8 @@ def _run(options: argparse.Namespace) -> int:
     for key in ("backend", "seed"):
         if getattr(options, key) is not None:
             changes[key] = getattr(options, key)
+    if options.data is not None:
+        changes["data"] = str(options.data.resolve())
     sweep = load_sweep(options.file, changes)
     if options.detach and not is_detached():
         return detached.start(sweep, options)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.errors import ExperimentError
-from testbed.experiment.kinds import check_kind, find_kind, read_section
+from testbed.experiment.kinds import SECTIONS, check_kind, find_kind, read_section
 from testbed.experiment.settings import check_type, settings_of
 
 Section = Mapping[str, Any]
@@ -29,12 +29,28 @@ def read_events(workload: Any, pubsub: Any) -> dict[str, Section]:
     }
 
 
+def _check_forwarder(workload: str, matching: str, forwarder: Section) -> None:
+    """Raise if there is no forwarder, or one that matches events in another way."""
+    if "kind" in forwarder:
+        check_kind("pubsub", forwarder)
+        if find_kind("pubsub", forwarder["kind"]).matching == matching:
+            return
+    fitting = [
+        kind for kind in SECTIONS["pubsub"] if find_kind("pubsub", kind).matching == matching
+    ]
+    found = repr(forwarder["kind"]) if "kind" in forwarder else "none"
+    raise ExperimentError(
+        f"pubsub.kind: expected a publish/subscribe system for {workload}, one of "
+        f"{', '.join(fitting)}; found {found}"
+    )
+
+
 def _part(workload: Section, pubsub: Section) -> tuple[Section, Section]:
     """The settings of the workload and those of the forwarder, wherever they stand."""
     check_kind("workload", workload)
     kind = find_kind("workload", workload["kind"])
     forwarder = {"kind": kind.pubsub, **pubsub} if kind.pubsub else pubsub
-    check_kind("pubsub", forwarder)
+    _check_forwarder(workload["kind"], kind.matching, forwarder)
     known = settings_of(find_kind("pubsub", forwarder["kind"]).Settings)
     mine = settings_of(kind.Settings)
     moved = {key: value for key, value in workload.items() if key in known and key not in mine}

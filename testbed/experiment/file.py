@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from testbed.data_files import default_data_folder
 from testbed.errors import ExperimentError
 from testbed.experiment.events import read_events
 from testbed.experiment.faults import Fault, read_fault
@@ -49,6 +50,7 @@ class Experiment:
     workload: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     folder: str = "."
+    data: str = "data"  # where data files are that are not in the experiment's folder
 
     @property
     def layers(self) -> dict[str, Mapping[str, Any]]:
@@ -83,6 +85,7 @@ def load_document(path: Path, changes: Mapping[str, Any] | None = None) -> dict[
         _change(document, key, value)
     document.setdefault("name", path.stem)
     document.setdefault("folder", str(path.parent.resolve()))
+    document.setdefault("data", str(default_data_folder()))
     return document
 
 

@@ -49,6 +49,18 @@ def read_section(section: str, given: Any) -> dict[str, Any]:
     return {"kind": kind, **msgspec.structs.asdict(read)}
 
 
+def takes_range(section: str, kinds: Any, key: str) -> bool:
+    """Whether a key of a section is a range for one of the kinds, a name or a list of names."""
+    named = kinds if isinstance(kinds, list) else [kinds]
+    known = SECTIONS.get(section, {})
+    settings = (
+        settings_of(find_kind(section, kind).Settings).get(key)
+        for kind in named
+        if isinstance(kind, str) and kind in known
+    )
+    return any(setting is not None and setting.takes_range for setting in settings)
+
+
 def read_topology(given: Any) -> TopologySettings:
     """The settings of the underlay, which has a kind by default."""
     check_type("topology", given, dict)

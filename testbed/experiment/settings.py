@@ -48,8 +48,15 @@ class Setting:
         return self.default is NODEFAULT
 
     @property
+    def takes_range(self) -> bool:
+        """Whether the value is a number or a range of numbers, which is kept as a text."""
+        return bool((self.bounds.extra or {}).get("range"))
+
+    @property
     def type_name(self) -> str:
         """The type in a word: `int`, `float`, `str` and `bool` are what TOML has, too."""
+        if self.takes_range:
+            return "range"
         return getattr(self.type, "__name__", None) or str(self.type)
 
     @property
@@ -68,6 +75,8 @@ class Setting:
 
     def read(self, key: str, value: Any) -> Any:
         """The value as the field has it; raises if it is of the wrong type or out of range."""
+        if self.takes_range:
+            value = range_text(key, value)
         if self.type is str:
             value = _as_text(value)
         if self.type not in _TYPE_NAMES:
@@ -156,10 +165,24 @@ def _describe(field: msgspec.inspect.Field, hint: Any) -> Setting:
     return Setting(field.name, hint, default, bounds.description or "", choices, bounds)
 
 
+def range_text(key: str, value: Any) -> Any:
+    """A range that is given as two numbers, as a text: `[2, 6]` is `2..6`."""
+    if not isinstance(value, list):
+        return value
+    if len(value) != 2 or not all(map(_is_number, value)):
+        raise ExperimentError(
+            f"{key}: expected a number or a range, as in 4 or [2, 6]; found {value!r}"
+        )
+    return f"{value[0]}..{value[1]}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _as_text(value: Any) -> Any:
     """A number where a text is wanted, as a text: a limit may be "lg2" or 8."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return str(value) if is_number else value
+    return str(value) if _is_number(value) else value
 
 
 def _read_other(key: str, value: Any, wanted: Any) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from testbed.data_files import find_data_file
 from testbed.errors import ExperimentError
 from testbed.remote.errors import RemoteError
 from testbed.sweeps.file import Sweep
@@ -86,9 +87,10 @@ def environment_digest(root: Path = PROJECT) -> str:
 
 
 def pack_experiment(file: Path, sweep: Sweep) -> tuple[Parcel, PurePosixPath]:
-    """An experiment file with the topologies it names, and the file's name in the parcel.
+    """An experiment file with the files it names, and the file's name in the parcel.
 
-    The files keep their places relative to each other, so what is said in them stays true.
+    The files keep their places relative to each other, so what is said in them stays true. Data
+    files of another folder are packed as if they were in the experiment's, where they are found.
     """
     folder = file.parent.resolve()
     named = {
@@ -97,9 +99,25 @@ def pack_experiment(file: Path, sweep: Sweep) -> tuple[Parcel, PurePosixPath]:
         if swept.experiment.topology.kind == "file"
     }
     paths = [folder / file.name, *(_find_named(file, folder, name) for name in sorted(named))]
-    root = Path(os.path.commonpath([path.parent for path in paths]))
-    files = {PurePosixPath(path.relative_to(root).as_posix()): path for path in paths}
+    places = {path: path for path in paths} | dict(_find_data(file, folder, sweep))
+    root = Path(os.path.commonpath([place.parent for place in places]))
+    files = {
+        PurePosixPath(place.relative_to(root).as_posix()): path for place, path in places.items()
+    }
     return pack(files), next(iter(files))
+
+
+def _find_data(file: Path, folder: Path, sweep: Sweep) -> Iterator[tuple[Path, Path]]:
+    """Where the data files of a sweep are to be on the other machine, and where they are here."""
+    for swept in sweep.experiments:
+        for key, name in swept.data_files.items():
+            path = find_data_file(name, folder, swept.experiment.data)
+            if path is None or Path(name).is_absolute():
+                raise ExperimentError(
+                    f"{file}: workload.{key}: expected a file named from the experiment's folder "
+                    f"or from that for data, as it is sent to another machine; found {name}"
+                )
+            yield Path(os.path.normpath(folder / name)), path
 
 
 def _find_named(file: Path, folder: Path, name: str) -> Path:

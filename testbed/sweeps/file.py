@@ -3,6 +3,7 @@
 Any value given as a list is swept, and so are the `[[variant]]` tables, each of which may set
 several keys at once. Every combination is an experiment of its own and is checked as one. A
 file without either is a sweep of one. `[[figure]]` tables say what is drawn of the outcome.
+For keys that take a range, `[2, 6]` is one range, and `[[2, 2], [2, 6]]` is a sweep of two.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from testbed.data_files import find_data_file
 from testbed.errors import ExperimentError
 from testbed.experiment.file import (
     NAME_PATTERN,
@@ -20,12 +22,13 @@ from testbed.experiment.file import (
     experiment_from_dict,
     load_document,
 )
-from testbed.experiment.settings import check_keys, check_type
+from testbed.experiment.kinds import takes_range
+from testbed.experiment.settings import check_keys, check_type, range_text
 from workloads.kinds import find_workload
 
 VARIANT = "variant"  # the column that tells which variant a run is of
 _NOT_SWEPT = ("fault", "variant", "figure")
-_FIXED = ("name", "folder")
+_FIXED = ("name", "folder", "data")
 _FIGURE_TYPES: dict[str, type] = {
     "name": str,
     "x": str,
@@ -57,7 +60,19 @@ class SweptExperiment:
         file = folder / self.experiment.topology.file
         if self.experiment.topology.kind == "file" and file.is_file():
             plain["topology"]["content"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        data = plain.pop("data")
+        for key, name in self.data_files.items():
+            if path := find_data_file(name, folder, data):
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                plain["workload"][f"{key} content"] = digest
         return _digest(plain)
+
+    @property
+    def data_files(self) -> Mapping[str, str]:
+        """The data files that the workload names, by their settings."""
+        workload = self.experiment.workload
+        kind = find_workload(workload["kind"]) if workload else None
+        return {key: workload[key] for key in kind.data_files} if kind else {}
 
 
 # Settings that were added to a section, each with the value under which runs are what they were
@@ -156,6 +171,7 @@ def _combine(document: dict[str, Any]) -> Iterator[_Combination]:
         if isinstance(document.get(key), list):
             raise ExperimentError(f"{key}: expected one text for all runs, found a list")
     for base in _apply_variants(document):
+        _write_ranges(base)
         lists = list(_find_lists(base.document))
         for key, values in lists:
             _check_list(base.places.get(key, key), values)
@@ -209,6 +225,27 @@ def _apply_variant(document: dict[str, Any], place: str, variant: Any) -> _Combi
         raise ExperimentError(f"{place}: expected at least one key beside the label, found none")
     combination.label = label or describe_values(chosen)
     return combination
+
+
+def _write_ranges(base: _Combination) -> None:
+    """Turn ranges that are given as lists into texts, so that other lists are what is swept."""
+    for key, value in list(_find_lists(base.document)):
+        section, _, name = key.rpartition(".")
+        if takes_range(section, _get(base.document, f"{section}.kind"), name):
+            place = base.places.get(key, key)
+            _put(base.document, key, _read_ranges(place, value))
+
+
+def _read_ranges(place: str, values: list[Any]) -> Any:
+    """One range, or a list of those that are swept; it has a list in it."""
+    if not any(isinstance(value, list) for value in values):
+        if len(values) != 2:
+            raise ExperimentError(
+                f"{place}: expected a range of two numbers, as in [2, 6], or a sweep of ranges, as "
+                f"in [[2, 2], [2, 6]]; found {values!r}"
+            )
+        return range_text(place, values)
+    return [range_text(f"{place}[{number}]", value) for number, value in enumerate(values)]
 
 
 def _find_lists(document: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:

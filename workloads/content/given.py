@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from workloads.content.generator import DrawnContent, Publication
-from workloads.content.kinds import EventSettings, content_workload
+from workloads.content.kinds import ContentSettings, content_workload
 from workloads.content.subscription import HIGHEST, Range, Subscription, make_point, subscribe
 from workloads.workload import Workload, WorkloadKind
 
@@ -31,7 +31,7 @@ _BETWEEN = re.compile(r"[;\n]")
 _RANGE = re.compile(r"(\d+)\s*<=\s*a(\d+)\s*<=\s*(\d+)")
 
 
-class GivenSettings(EventSettings, frozen=True, kw_only=True):
+class GivenSettings(ContentSettings, frozen=True, kw_only=True):
     """Settings of subscriptions that are written by hand."""
 
     subscriptions: Annotated[str, Meta(description="lines like 'h2: 3<=a0<=7 and 0<=a1<=5'")] = ""
@@ -47,6 +47,7 @@ class ContentGiven(WorkloadKind):
 
     Settings = GivenSettings
     pubsub: ClassVar[str] = "content"
+    matching = "boxes"
 
     @classmethod
     def check_hosts(cls, settings: GivenSettings, hosts: Collection[str]) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from workloads.churn import draw_churn
 from workloads.content.generator import DrawnContent, make_workload
 from workloads.content.hotspots import Place, Radii
 from workloads.content.subscription import ATTRIBUTES, Point, Subscription
-from workloads.schedule import Schedule
+from workloads.event_settings import EventSettings
 from workloads.workload import (
     Interests,
     Matches,
@@ -23,27 +23,15 @@ from workloads.workload import (
 _EVENTS_AT_ONCE = 256
 
 
-class EventSettings(Struct, frozen=True, kw_only=True):
-    """How many events there are, when, and who comes and goes meanwhile."""
+class ContentSettings(EventSettings, frozen=True, kw_only=True):
+    """Settings of all content-based workloads."""
 
-    events: Annotated[int, Meta(ge=0, description="events in all")] = 200
-    rate_per_s: Annotated[float, Meta(gt=0, description="events per second")] = 20.0
-    start_s: Annotated[float, Meta(ge=0, description="when the first event is published")] = 40.0
-    payload_bytes: Annotated[
-        int, Meta(ge=0, le=1_414, description="bytes that an event carries beside its content")
-    ] = 0
     attributes: Annotated[int, Meta(ge=1, le=ATTRIBUTES, description="attributes of an event")] = (
         ATTRIBUTES
     )
-    churn: Annotated[
-        float, Meta(ge=0, le=1, description="the share of peers that leaves at each step")
-    ] = 0.0
-    churn_every_events: Annotated[
-        int, Meta(ge=1, description="events between two steps of churn")
-    ] = 100
 
 
-class DrawnSettings(EventSettings, frozen=True, kw_only=True):
+class DrawnSettings(ContentSettings, frozen=True, kw_only=True):
     """Settings of subscriptions and events that are drawn together."""
 
     subscriptions: Annotated[int, Meta(ge=0, description="subscriptions of each peer")] = 1
@@ -73,6 +61,7 @@ class ContentUniform(WorkloadKind):
 
     Settings = DrawnSettings
     pubsub: ClassVar[str] = "content"
+    matching = "boxes"
 
     @classmethod
     def draw(cls, settings: DrawnSettings, seed: int, hosts: Sequence[str]) -> Workload:
@@ -94,6 +83,7 @@ class ContentZipf(WorkloadKind):
 
     Settings = ZipfSettings
     pubsub: ClassVar[str] = "content"
+    matching = "boxes"
 
     @classmethod
     def draw(cls, settings: ZipfSettings, seed: int, hosts: Sequence[str]) -> Workload:
@@ -128,7 +118,7 @@ class ContentZipf(WorkloadKind):
 
 
 def content_workload(
-    drawn: DrawnContent, settings: EventSettings, seed: int, hosts: Sequence[str]
+    drawn: DrawnContent, settings: ContentSettings, seed: int, hosts: Sequence[str]
 ) -> Workload:
     """Subscriptions and events with their times, and with the peers that come and go."""
     # A peer that has drawn a subscription twice has one interest.
@@ -138,7 +128,7 @@ def content_workload(
         for number in dict.fromkeys(subscription.number for subscription in some)
     ]
     interests = lasting_interests([peer for peer, _ in held], [number for _, number in held])
-    schedule = Schedule(settings.start_s, settings.rate_per_s)
+    schedule = settings.schedule
     publications = Publications(
         np.array([event.publisher for event in drawn.events], dtype=np.int64),
         np.array([event.point.number for event in drawn.events], dtype=np.int64),

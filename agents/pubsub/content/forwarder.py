@@ -65,6 +65,7 @@ class Content(Protocol):
     Settings = ContentSettings
     messages = MESSAGES
     guarantee = "exactly-once"
+    matching = "boxes"
     settings: ContentSettings
 
     def __init__(self, given: Surroundings) -> None:

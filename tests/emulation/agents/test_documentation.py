@@ -33,7 +33,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for code in (protocol, workload):
         (copy / code.splitlines()[0].removeprefix("# ")).write_text(code)
     page = (DOCS / "writing-a-protocol.md").read_text()
-    add_line(copy / "agents" / "kinds.py", '"pubsub": {', page, '"topic-flood"')
+    add_line(copy / "agents" / "kinds.py", '"pubsub": {', page, '"plain-flood"')
     add_line(copy / "workloads" / "kinds.py", "WORKLOADS: dict[str, str] = {", page, '"few-topics"')
     (file,) = blocks("writing-a-protocol.md", "toml")
     (copy / "flood.toml").write_text(file)

@@ -60,6 +60,11 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
         "routing": {"kind": "opt"},
         "workload": {"kind": "content-zipf", "start_s": 0.0},
     },
+    "walks, flooded topics": {
+        "overlay": {"kind": "tdo-walk"},
+        "pubsub": {"kind": "topic-flood"},
+        "workload": {"kind": "topics-zipf", "start_s": 0.0},
+    },
 }
 OF_AGENTS: tuple[type, ...] = (Acknowledgement, Ping, Pong)
 KINDS = {kind: find_protocol(layer, kind) for layer, kinds in LAYERS.items() for kind in kinds}

@@ -185,7 +185,23 @@ def test_a_change_needs_a_value() -> None:
         (
             {"kind": "content-zipf"},
             {"kind": "flood"},
-            "pubsub.kind: expected one of content; found",
+            "pubsub.kind: expected one of content, topic-flood; found 'flood'",
+        ),
+        (
+            {"kind": "topics-zipf"},
+            {},
+            "pubsub.kind: expected a publish/subscribe system for topics-zipf, one of topic-flood; "
+            "found none$",
+        ),
+        (
+            {"kind": "topics-zipf"},
+            {"kind": "content"},
+            "pubsub.kind: expected .* for topics-zipf, one of topic-flood; found 'content'$",
+        ),
+        (
+            {"kind": "content-zipf"},
+            {"kind": "topic-flood"},
+            "pubsub.kind: expected .* for content-zipf, one of content; found 'topic-flood'$",
         ),
         ({"kind": "content-zipf", "topics": 3}, {}, "workload.topics: .*"),
         ({"kind": "content-zipf"}, {"merging": 1}, "pubsub.merging: expected true or false"),

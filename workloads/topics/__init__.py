@@ -1,0 +1,1 @@
+"""Topic-based workloads: a peer wants topics, and an event has one."""

@@ -1,0 +1,78 @@
+"""Topics of a social graph: a user is a peer and a topic, and friends or followers subscribe."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from workloads.chance import make_generator
+from workloads.topics.interests import Wanted
+from workloads.topics.kinds import topic_workload
+from workloads.topics.publications import Audience, draw_publications
+from workloads.topics.settings import TopicEventSettings
+from workloads.topics.social_graph import EDGE_LIST, read_graph, sample_users, wanted_among
+from workloads.workload import Interests, Workload, WorkloadKind, lasting_interests
+
+
+class SocialSettings(TopicEventSettings, frozen=True, kw_only=True):
+    """Settings of topics that are users of a social graph."""
+
+    file: Annotated[
+        str, Meta(description="the graph, an edge list: a line 'a b' for each link")
+    ] = ""
+    links: Annotated[
+        Literal["friends", "follows"],
+        Meta(description="friends: both users of a link subscribe; follows: the first one does"),
+    ] = "friends"
+    publishers: Annotated[
+        Literal["subscribers", "owner"],
+        Meta(description="subscribers: a subscriber of the topic; owner: the user that it is"),
+    ] = "subscribers"
+    sample_starts: Annotated[
+        int, Meta(ge=1, description="random users from which the sample is searched")
+    ] = 3
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if there is no file."""
+        super().__post_init__()
+        if not self.file:
+            raise ValueError(f"file: expected {EDGE_LIST}; found none")
+
+
+class TopicsSocial(WorkloadKind):
+    """Users of a social graph as topics, sampled to the number of peers."""
+
+    Settings = SocialSettings
+    data_files: ClassVar[Mapping[str, str]] = {"file": EDGE_LIST}
+
+    @classmethod
+    def draw(cls, settings: SocialSettings, seed: int, hosts: Sequence[str]) -> Workload:
+        """The workload of some hosts; the settings have the path of the file."""
+        peers = len(hosts)
+        wanted = draw_social_interests(
+            Path(settings.file), settings.links, peers, seed, settings.sample_starts
+        )
+        held = lasting_interests(wanted.peer, wanted.topic)
+        audience = Audience(held, _publishers(settings, held, peers), peers, peers)
+        weights = np.ones(peers)
+        if settings.event_topics == "popularity":
+            weights = np.bincount(wanted.topic, minlength=peers).astype(np.float64)
+        events = draw_publications(audience, weights, settings, make_generator(seed, "events"))
+        return topic_workload(held, events, settings, seed, hosts)
+
+
+def draw_social_interests(
+    path: Path, links: Literal["friends", "follows"], nodes: int, seed: int | str, starts: int = 3
+) -> Wanted:
+    """Who wants whom in a sample of the graph in a file: the same in runs and offline."""
+    graph = read_graph(path, is_mutual=links == "friends")
+    users = sample_users(graph, nodes, starts, make_generator(seed, "users"))
+    return wanted_among(graph, users)
+
+
+def _publishers(settings: SocialSettings, held: Interests, peers: int) -> Interests:
+    if settings.publishers == "subscribers":
+        return held
+    return lasting_interests(np.arange(peers), np.arange(peers))
