@@ -82,20 +82,21 @@ def subscription_cost(evidence: Evidence) -> float | None:
     return float((sent * delay_us.reindex(sent.index).fillna(delay_us.mean())).sum()) / _US_PER_S
 
 
-def communication_cost(evidence: Evidence) -> float | None:
-    """The cost of forwarding subscriptions and of routing all events of a run, in seconds."""
+def communication_cost(evidence: Evidence) -> dict[str, float] | None:
+    """The cost of routing all events of a run and of forwarding subscriptions, in seconds."""
     subscriptions_s = subscription_cost(evidence)
     events_s = routing_cost(to_others(evidence.tables.deliveries)).cost_s
     if subscriptions_s is None or events_s is None:
         return None
-    return subscriptions_s + events_s
+    total_s = events_s + subscriptions_s
+    return {"events": events_s, "subscriptions": subscriptions_s, "total": total_s}
 
 
-def communication_cost_per_delivery(evidence: Evidence) -> float | None:
+def communication_cost_per_delivery(evidence: Evidence) -> dict[str, float] | None:
     """The same divided by the deliveries to others than the publisher."""
     cost_s = communication_cost(evidence)
     deliveries = len(to_others(evidence.tables.deliveries))
-    return None if cost_s is None else ratio(cost_s, deliveries)
+    return cost_s and {name: seconds / deliveries for name, seconds in cost_s.items()}
 
 
 _COUNTED = (Input.DELIVERIES, Input.COUNTS)
@@ -130,7 +131,7 @@ METRICS = (
         "Communication cost",
         "Routing cost of all events, warm-up included, plus the delay of every other message of "
         "the layer pubsub (subscriptions), which is taken as the mean delay of its sender's tree "
-        "links.",
+        "links. The parts: events, subscriptions, total.",
         Group.EVENTS,
         _COUNTED,
         communication_cost,

@@ -31,7 +31,8 @@ CONTAINMENT, UNDERLAY = "containment", "underlay"
 SERIES = "routing_series.csv"
 
 _EFFICIENCY = "last_tree.routing_efficiency"
-_COMMUNICATION = "communication_cost_per_delivery"
+_COMMUNICATION = "communication_cost_per_delivery.total"
+_OF_SUBSCRIPTIONS = "communication_cost_per_delivery.subscriptions"
 _CONTROL = "control_efficiency_without_discovery"
 # Other counts of messages, which are given beside that which decides T10.
 _OTHER_CONTROL = {
@@ -139,7 +140,8 @@ def paths_between_cores_matter(evidence: Evidence) -> Finding:
     The cost is that of figures 6 (b) and (c), "to forward subscriptions as well as route events".
     """
     rows = evidence["fig6-cores"]
-    tree, paths = (_communication(rows, variant) for variant in (TREE, ALL_PATHS))
+    tree, paths = (_in_ms(rows, variant, _COMMUNICATION) for variant in (TREE, ALL_PATHS))
+    subscriptions = [_in_ms(rows, variant, _OF_SUBSCRIPTIONS) for variant in (TREE, ALL_PATHS)]
     cores = ", ".join(str(count) for count, _ in tree)
     return conclude(
         [
@@ -151,6 +153,7 @@ def paths_between_cores_matter(evidence: Evidence) -> Finding:
                 f"falls with all shortest paths: {_means(paths)}",
                 steps_down("cost with all shortest paths", paths),
             ),
+            Part(f"of it for subscriptions, both: {'; '.join(map(_means, subscriptions))}"),
             Part(
                 "of events on the last tree only, times OPT, both: "
                 f"{_both_by_cores(rows, _EFFICIENCY)}"
@@ -164,10 +167,9 @@ def paths_between_cores_matter(evidence: Evidence) -> Finding:
     )
 
 
-def _communication(rows: SweepRows, variant: str) -> list[tuple[int, Values]]:
-    """The cost of subscriptions and events by the number of cores, in milliseconds."""
-    found = _by_cores(rows, variant, _COMMUNICATION)
-    return [(count, scaled(values, 1000)) for count, values in found]
+def _in_ms(rows: SweepRows, variant: str, column: str) -> list[tuple[int, Values]]:
+    """A cost by the number of cores, in milliseconds."""
+    return [(count, scaled(values, 1000)) for count, values in _by_cores(rows, variant, column)]
 
 
 def _both_by_cores(rows: SweepRows, column: str) -> str:

@@ -30,7 +30,7 @@ Made = dict[str, Any]
 
 TOPOLOGIES = {"waxman": "Waxman", "transit-stub": "transit-stub"}
 LIMITS = ["lg1", "lg2", "sq", "none"]
-COST, COMMUNICATION = "last_tree.routing_efficiency", "communication_cost_per_delivery"
+COST, COMMUNICATION = "last_tree.routing_efficiency", "communication_cost_per_delivery.total"
 CONTROL = "control_efficiency_without_discovery"
 PENALTY = 1.9  # with 128 peers
 COSTS = {"SPath": 1.5, "SPotent": 1.7, "MaxPath": 1.8, "CNeigh": 1.9, "Sim": 2.2, "Rand": 2.4}
@@ -78,6 +78,7 @@ def cores_matter(v: Values) -> Made:
     is_tree = v["variant"] == "root core's tree"
     others = {
         COST: 2,
+        "communication_cost_per_delivery.subscriptions": 0.01,
         "communication_messages": 8,
         "control_efficiency": 40,
         "control_efficiency_of_routing": 5,

@@ -77,12 +77,14 @@ def test_messages_count_by_layer_and_subscriptions_by_delay(
     # 3 messages of a over 20 us, 5 of b over 30 or 40, and 2 of c over 40.
     subscriptions_us = 3 * 20 + 5 * (30 + 40) / 2 + 2 * 40
     assert subscription_cost(evidence) == pytest.approx(subscriptions_us / 1e6)
-    cost_s = (subscriptions_us + 2 * 60) / 1e6
+    cost_us = {"events": 120, "subscriptions": subscriptions_us, "total": 120 + subscriptions_us}
     assert measured(evidence) == {
         "control_efficiency_without_discovery": (50 + 60 + 7 + 10 + 2) / 2,
         "communication_messages": (10 + 2) / 2,
-        "communication_cost": pytest.approx(cost_s),
-        "communication_cost_per_delivery": pytest.approx(cost_s / 2),
+        "communication_cost": pytest.approx({name: us / 1e6 for name, us in cost_us.items()}),
+        "communication_cost_per_delivery": pytest.approx(
+            {name: us / 2e6 for name, us in cost_us.items()}
+        ),
     }
 
 

@@ -70,7 +70,7 @@ def test_messages_of_format_1_are_told_apart_by_layers(run: Path) -> None:
     )
     assert difference == pytest.approx(hellos / matching)
     assert found["communication_messages"] < found["control_efficiency_of_routing"]
-    assert found["communication_cost"] > found["routing_cost"]
+    assert found["communication_cost"]["total"] > found["routing_cost"]
 
 
 def test_messages_of_format_1_have_layers_and_roles(run: Path) -> None:
