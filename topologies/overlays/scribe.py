@@ -61,7 +61,7 @@ class Scribe(OfflinePubsub):
 
 
 class InverseScribe(Scribe):
-    """iScribe: a tree for each topic of the routes from its rendezvous point to subscribers."""
+    """A tree for each topic, made of the routes from its rendezvous point to subscribers."""
 
     is_downward = True
 
