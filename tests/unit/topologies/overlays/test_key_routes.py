@@ -219,38 +219,43 @@ def test_leaf_sets_are_the_next_nodes_on_both_sides() -> None:
         assert {(node, leaf) for leaf in leaves} <= edges
 
 
+def next_in_pastry(known: list[int], key: int, root: int = 0, leaves: int = 2) -> int:
+    """The top byte of the node that the first of these top bytes, which knows all others, takes."""
+    edges = np.array([[0, peer] for peer in range(1, len(known))])
+    overlay = Overlay(
+        make_interests(len(known), 0, []),
+        edges,
+        directed=True,
+        ids=np.array([byte << 56 for byte in known], dtype=np.uint64),
+        kind="pastry",
+        settings={"b": 4, "leaves": leaves},
+    )
+    target = Targets(np.array([root]), np.array([key << 56], dtype=np.uint64))
+    hop = int(key_routes(overlay).next_hops(np.array([0]), target)[0])
+    return known[hop] if hop != NOWHERE else NOWHERE
+
+
 def test_the_first_edge_that_fits_a_slot_is_its_entry() -> None:
-    # 0 has two nodes whose identifiers begin with f; the key is in neither's leaf set range.
-    ids = [int(one, 16) for one in ("0", "1", "2", "f000", "f111", "e")]
-    ids = [one << 48 if one > 0xF else one << 60 for one in ids]
-    fingers = [[0, 4], [0, 3], [0, 1], [0, 2]]
-    overlay = Overlay(
-        make_interests(6, 0, []),
-        np.array(fingers),
-        directed=True,
-        ids=np.array(ids, dtype=np.uint64),
-        kind="pastry",
-        settings={"b": 4, "leaves": 2},
-    )
-    target = Targets(np.array([5]), np.array([0xF800 << 48], dtype=np.uint64))
-    assert key_routes(overlay).next_hops(np.array([0]), target).tolist() == [4]
+    # Leaves of 00 are f8 and 10, so the key f4 goes by the table.
+    assert next_in_pastry([0x00, 0xF1, 0xF8, 0x10], key=0xF4) == 0xF1
+    assert next_in_pastry([0x00, 0xF8, 0xF1, 0x10], key=0xF4) == 0xF8
 
 
-def test_a_node_without_a_fitting_entry_takes_a_closer_one() -> None:
-    # The slot 8 of node 0 is empty, and the leaf set ends at 1: node 4 is closest to the key.
-    ids = np.array([0, 1 << 60, 15 << 60, 5 << 60, 6 << 60], dtype=np.uint64)
-    overlay = Overlay(
-        make_interests(5, 0, []),
-        np.array([[0, 1], [0, 2], [0, 3], [0, 4]]),
-        directed=True,
-        ids=ids,
-        kind="pastry",
-        settings={"b": 4, "leaves": 2},
-    )
-    key = np.array([8 << 60], dtype=np.uint64)
-    hops = key_routes(overlay).next_hops(np.array([0]), Targets(np.array([4]), key))
-    assert hops.tolist() == [4]
-    assert key_routes(overlay).next_hops(np.array([4]), Targets(np.array([3]), key)) == [NOWHERE]
+def test_a_key_between_leaves_goes_to_the_closest() -> None:
+    assert next_in_pastry([0x10, 0x08, 0x1C, 0x50, 0x1A], key=0x18, leaves=4) == 0x1A
+    assert next_in_pastry([0x10, 0x08, 0x1C, 0x50], key=0x12) == NOWHERE  # it is the closest
+
+
+def test_a_node_that_knows_few_knows_all() -> None:
+    # The entry for the digit 1 is 10, but 20 is closer to 1f.
+    assert next_in_pastry([0x80, 0x10, 0x20], key=0x1F) == 0x20
+
+
+def test_a_node_without_a_fitting_entry_takes_a_closer_one_of_the_same_prefix() -> None:
+    # Slot f of row 1 is empty. 20 is closer to 1f than 18, but shares no digit with it.
+    assert next_in_pastry([0x10, 0x11, 0x0F, 0x18, 0x20], key=0x1F) == 0x18
+    assert next_in_pastry([0x18, 0x19, 0x17, 0x10, 0x50], key=0x1F) == 0x19
+    assert next_in_pastry([0x18, 0x17, 0x16, 0x10, 0x50], key=0x1F, leaves=2) == NOWHERE
 
 
 @pytest.mark.parametrize("kind", ["pastry", "skip-net"])

@@ -4,9 +4,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from topologies.overlays.drawn_interests import draw_interests
 from topologies.overlays.interests import make_interests
 from topologies.overlays.metrics import describe_overlay
 from topologies.overlays.overlay import Overlay, distinct_edges
+from topologies.overlays.ring import Ring, RingSettings
 
 # Topic 0: the path 0-1-2; topic 1: 0 and 3, apart; topic 2: 3 alone; topic 3: nobody.
 INTERESTS = make_interests(4, 4, [[0, 0], [1, 0], [2, 0], [0, 1], [3, 1], [3, 2]])
@@ -64,3 +66,14 @@ def test_the_same_as_networkx(seed: int) -> None:
     if max(components) == 1:
         diameters = [nx.diameter(part) for part in parts if len(part)]
         assert metrics.topic_diameter == pytest.approx(sum(diameters) / len(diameters))
+
+
+@pytest.mark.slow
+def test_support_of_chord_is_the_published_one() -> None:
+    # Chen and Tock, figure 2c: 11.6 %, the mean over 1,000 to 10,000 nodes; 2,000 topics, 20 each.
+    support = []
+    for nodes in range(1_000, 10_001, 1_000):
+        rng = np.random.default_rng(nodes)
+        interests = draw_interests(nodes, 2_000, (20, 20), "uniform", rng)
+        support.append(describe_overlay(Ring.make(interests, RingSettings(), rng)).tco_support)
+    assert np.mean(support) == pytest.approx(0.116, abs=0.003)
