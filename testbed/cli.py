@@ -14,6 +14,7 @@ from testbed.commands import (
     compare,
     doctor,
     listing,
+    overlay,
     remote,
     report,
     reproduce,
@@ -59,7 +60,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tdo {version('tdo-testbed')}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    commands_in_order = (doctor, topology, listing, run, status, remote, analyze, report, compare)
+    commands_in_order = (
+        doctor,
+        topology,
+        overlay,
+        listing,
+        run,
+        status,
+        remote,
+        analyze,
+        report,
+        compare,
+    )
     for module in (*commands_in_order, shell, reproduce, clean, bench):
         module.add_parser(commands)
     return parser

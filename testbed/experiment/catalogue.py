@@ -1,18 +1,24 @@
-"""All that an experiment file can name: the kinds of every section, with their settings.
+"""All kinds with their settings: of every section of an experiment file, and of `tdo overlay`.
 
 Everything here comes from the tables of kinds and the classes that they list.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from testbed.experiment.faults import FAULTS, Fault, FaultKind
 from testbed.experiment.kinds import SECTIONS, find_kind
 from testbed.experiment.settings import Setting, settings_of
+from topologies.overlays.kinds import OVERLAYS, PUBSUBS, find_overlay, find_pubsub
 
 _FAULT_SECTION = "fault"
+# Kinds that are computed offline are named on the command line.
+OFFLINE: Mapping[str, tuple[Mapping[str, str], Callable[[str], type[Any]]]] = {
+    "tdo overlay build": (OVERLAYS, find_overlay),
+    "tdo overlay route": (PUBSUBS, find_pubsub),
+}
 _NAMES_A_KIND = ("kind", "action")  # keys that are no settings
 
 
@@ -51,6 +57,10 @@ def list_kinds() -> Iterator[KnownKind]:
             yield KnownKind(section, kind, _first_line(cls), _describe_all(cls.Settings))
     for action, fault in FAULTS.items():
         yield KnownKind(_FAULT_SECTION, action, fault.description, _describe_fault(fault))
+    for command, (kinds, find) in OFFLINE.items():
+        for kind in kinds:
+            cls = find(kind)
+            yield KnownKind(command, kind, _first_line(cls), _describe_all(cls.Settings))
 
 
 def _first_line(cls: type[Any]) -> str:

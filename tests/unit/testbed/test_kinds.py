@@ -21,6 +21,9 @@ from testbed.experiment.kinds import SECTIONS, find_kind
 from testbed.experiment.settings import settings_of
 from testbed.simulation.faults import SimulatedFaults
 from topologies.kinds import TOPOLOGIES
+from topologies.overlays.dissemination import OfflinePubsub
+from topologies.overlays.kinds import OVERLAYS, PUBSUBS
+from topologies.overlays.offline_overlay import OfflineOverlay
 from topologies.topology import Topology
 from workloads.kinds import WORKLOADS
 from workloads.workload import WorkloadKind
@@ -43,6 +46,8 @@ def defined(package: ModuleType, base: type) -> Iterator[str]:
     [
         (agents, Protocol, PROTOCOLS, {Stack, Application}),
         (topologies, Topology, TOPOLOGIES.values(), set()),
+        (topologies, OfflineOverlay, OVERLAYS.values(), set()),
+        (topologies, OfflinePubsub, PUBSUBS.values(), set()),
         (workloads, WorkloadKind, WORKLOADS.values(), set()),
     ],
 )

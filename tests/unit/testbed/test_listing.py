@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.commands import listing
+from testbed.experiment.catalogue import OFFLINE
 from testbed.experiment.faults import FAULTS
 from testbed.experiment.kinds import SECTIONS
 
@@ -26,7 +27,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[st
 def test_every_kind_of_every_section_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     lines, found = run(capsys, "kinds")
     listed = [(kind["section"], kind["kind"]) for kind in found["kinds"]]
-    tables = [*SECTIONS.items(), ("fault", FAULTS)]
+    offline = [(command, kinds) for command, (kinds, _) in OFFLINE.items()]
+    tables = [*SECTIONS.items(), ("fault", FAULTS), *offline]
     assert listed == [(section, kind) for section, kinds in tables for kind in kinds]
     assert {"[topology]", "[overlay]", "[routing]", "[pubsub]", "[workload]", "[fault]"} <= {*lines}
     assert all(kind["description"] for kind in found["kinds"])
