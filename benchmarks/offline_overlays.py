@@ -10,10 +10,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from topologies.overlays.drawn_interests import draw_interests
+from topologies.overlays.interests import make_interests
 from topologies.overlays.kinds import OVERLAYS, find_overlay, find_pubsub, key_routes
 from topologies.overlays.publications import draw_publications
 from topologies.overlays.scribe import ScribeSettings
+from workloads.topics.interests import draw_interests
+from workloads.topics.popularity import Popularity
 
 _NODES, _TOPICS, _TOPICS_PER_NODE, _EVENTS = 100_000, 2_000, 20, 1_000
 _SEED = 1
@@ -73,8 +75,8 @@ def _walks(nodes: int) -> Iterator[Walk]:
 def walk_once(kind: str, nodes: int) -> Walk:
     """Build an overlay of a kind, index its routes, and publish with Scribe."""
     rng = np.random.default_rng(_SEED)
-    each = (_TOPICS_PER_NODE, _TOPICS_PER_NODE)
-    interests = draw_interests(nodes, _TOPICS, each, "uniform", rng)
+    wanted = draw_interests(nodes, _TOPICS, _TOPICS_PER_NODE, Popularity("uniform"), _SEED)
+    interests = make_interests(nodes, _TOPICS, np.column_stack(wanted))
     start_s = time.process_time()
     cls = find_overlay(kind)
     settings = cls.Settings()

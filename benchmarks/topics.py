@@ -1,7 +1,8 @@
-"""Topic-based workloads: how long it takes to draw the interests of many peers."""
+"""Topics: drawing the interests of many peers, and publishing over offline overlays."""
 
 import time
 
+from benchmarks import offline_overlays
 from workloads.topics.interests import draw_interests
 from workloads.topics.popularity import Popularity, Shape
 
@@ -22,7 +23,8 @@ def run() -> dict[str, float]:
         spent_s = {shape: _draw_s(peers, shape) for shape in _SHAPES}
         words = ", ".join(f"{shape} {seconds:.2f}" for shape, seconds in spent_s.items())
         print(f"  {peers:7,} peers: {words}", flush=True)
-    return {"interests_100k_s": max(spent_s.values())}  # of the last, which are the most
+    interests_s = max(spent_s.values())  # of the last, which are the most
+    return {"interests_100k_s": interests_s, **offline_overlays.run()}
 
 
 def _draw_s(peers: int, shape: Shape) -> float:

@@ -17,8 +17,7 @@ from testbed.experiment.file import parse_change
 from testbed.experiment.settings import read_settings
 from topologies.overlays.arrays import Numbers
 from topologies.overlays.dissemination import Counts, PubsubSettings
-from topologies.overlays.drawn_interests import Popularity, draw_interests
-from topologies.overlays.interests import Interests
+from topologies.overlays.interests import Interests, make_interests
 from topologies.overlays.kinds import OVERLAYS, PUBSUBS, find_overlay, find_pubsub, key_routes
 from topologies.overlays.metrics import OverlayMetrics, describe_overlay
 from topologies.overlays.overlay import Overlay
@@ -26,10 +25,14 @@ from topologies.overlays.overlay_file import load_overlay, save_overlay
 from topologies.overlays.position_routes import PositionRoutes
 from topologies.overlays.publications import draw_publications
 from topologies.overlays.text_files import load_interests, load_publications, load_weights
+from workloads.errors import WorkloadError
+from workloads.number_range import WholeRange
+from workloads.topics.interests import draw_interests
+from workloads.topics.popularity import Popularity, Shape
 
 _DRAWN = ("nodes", "topics", "topics_per_node")
 # Each use of randomness has a stream of its own, so that none depends on another.
-_INTERESTS, _OVERLAY, _PUBLICATIONS = range(3)
+_OVERLAY, _PUBLICATIONS = range(2)
 _MB = 1 << 20
 
 
@@ -48,7 +51,7 @@ def _add_build(actions: Any) -> None:
     parser.add_argument("--nodes", type=int, metavar="N", help="draw interests of N nodes")
     parser.add_argument("--topics", type=int, metavar="N", help="in all")
     parser.add_argument("--topics-per-node", type=_topic_range, metavar="A or A..B")
-    parser.add_argument("--popularity", choices=get_args(Popularity), help="default: uniform")
+    parser.add_argument("--popularity", choices=get_args(Shape), help="default: uniform")
     parser.add_argument("--weights", type=Path, metavar="MATRIX", help="of all pairs, a row a line")
     _add_common_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
@@ -138,9 +141,17 @@ def _interests(options: argparse.Namespace) -> Interests:
             raise UsageError(
                 f"{_option(name)}: expected a value, as --interests is not given; found none"
             )
-    popularity: Popularity = options.popularity or "uniform"
-    rng = _random(options, _INTERESTS)
-    return draw_interests(options.nodes, options.topics, options.topics_per_node, popularity, rng)
+    if options.nodes < 1:
+        raise UsageError(f"--nodes: expected 1 or more, found {options.nodes}")
+    each, popularity = (
+        WholeRange(*options.topics_per_node),
+        Popularity(options.popularity or "uniform"),
+    )
+    try:
+        drawn = draw_interests(options.nodes, options.topics, each, popularity, options.seed)
+    except WorkloadError as error:
+        raise UsageError(f"--topics-per-node: {str(error).partition(': ')[2]}") from error
+    return make_interests(options.nodes, options.topics, np.column_stack(drawn))
 
 
 def _refuse_drawn(given: Mapping[str, Any]) -> None:

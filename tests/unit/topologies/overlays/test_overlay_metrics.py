@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from topologies.overlays.drawn_interests import draw_interests
+from tests.fixtures.topic_interests import draw
 from topologies.overlays.interests import make_interests
 from topologies.overlays.metrics import describe_overlay
 from topologies.overlays.overlay import Overlay, distinct_edges
@@ -74,6 +74,6 @@ def test_support_of_chord_is_the_published_one() -> None:
     support = []
     for nodes in range(1_000, 10_001, 1_000):
         rng = np.random.default_rng(nodes)
-        interests = draw_interests(nodes, 2_000, (20, 20), "uniform", rng)
+        interests = draw(nodes, 2_000, 20, seed=nodes)
         support.append(describe_overlay(Ring.make(interests, RingSettings(), rng)).tco_support)
     assert np.mean(support) == pytest.approx(0.116, abs=0.003)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.fixtures.topic_interests import draw
 from topologies.errors import TopologyError
-from topologies.overlays.drawn_interests import draw_interests
 from topologies.overlays.interests import Interests, make_interests
 from topologies.overlays.kinds import find_overlay, find_pubsub
 from topologies.overlays.overlay import Overlay
@@ -116,10 +116,6 @@ def test_drawn_publications_come_from_subscribers() -> None:
     assert np.mean(rows[:, 1] == 0) == pytest.approx(0.5, abs=0.05)
     with pytest.raises(TopologyError, match="expected a topic with 4 subscribers or more"):
         draw_publications(interests, 1, 4, np.random.default_rng(1))
-
-
-def draw(nodes: int, topics: int, each: int, popularity: Any) -> Interests:
-    return draw_interests(nodes, topics, (each, each), popularity, np.random.default_rng(4))
 
 
 def build(kind: str, interests: Interests, **settings: Any) -> Overlay:
