@@ -60,7 +60,7 @@ def table(runs: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
         ("deliveries expected", "delivery", "expected"),
         ("deliveries made", "delivery", "delivered"),
         ("duplicates", "delivery", "duplicates"),
-        ("events received in vain", "events", "in_vain"),
+        ("events, false positives", "events", "in_vain"),
         ("event messages on all links", "link_stress", "total"),
         ("link stress, mean", "link_stress", "mean"),
         ("link stress, maximum", "link_stress", "max"),

@@ -73,7 +73,7 @@ METRICS = (
     Metric(
         "rdp",
         "times unicast delay",
-        "Relative delay penalty (RDP)",
+        "RDP",
         "Delay from publisher to subscriber over the overlay, divided by the unicast delay between "
         f"them. Without events: over all ordered pairs of peers (see rdp over). {_PARTS}",
         Group.EVENTS,
@@ -87,9 +87,9 @@ METRICS = (
             details=(("rdp.p50", "p50"), ("rdp.p90", "p90"), ("rdp.max", "max")),
         ),
         summary=(
-            Part("mean", "relative delay penalty, mean"),
-            Part("p90", "relative delay penalty, 90th percentile"),
-            Part("max", "relative delay penalty, maximum"),
+            Part("mean", "RDP, mean"),
+            Part("p90", "RDP, 90th percentile"),
+            Part("max", "RDP, maximum"),
         ),
     ),
     Metric(

@@ -93,9 +93,9 @@ METRICS = (
         "Share of the links on any unicast route between two peers that inferred routes show.",
         discovered_links,
         headline=Headline(
-            "Links discovered", details=(("discovered_links_of_all", "of all links"),)
+            "Discovered links", details=(("discovered_links_of_all", "of all links"),)
         ),
-        summary=(Part("", "links discovered, of those between peers"),),
+        summary=(Part("", "Discovered links"),),
     ),
     _metric(
         "discovered_links_of_all", "share", "Discovered links, of all",
@@ -123,7 +123,7 @@ METRICS = (
         "inferences", "per pair of peers", "Inferences",
         "Routes inferred by probing, divided by the number of ordered pairs of peers.",
         lambda o: ratio(len(o.overlay.inferred), o.pairs),
-        headline=Headline("Routes inferred", details=(("inferences_count", "routes"),)),
+        headline=Headline("Inferences", details=(("inferences_count", "routes"),)),
     ),
     _metric(
         "inferences_count", "routes", "Inferred routes", "Routes inferred by probing.",

@@ -187,7 +187,7 @@ METRICS = (
         "Every peer broadcasts once along its shortest-path tree over the overlay: links crossed, "
         "divided by those of sending to every peer by unicast. Below 1 the overlay saves traffic.",
         stress_ratio,
-        Headline("Stress ratio, all to all", details=(("stress_ratio_pairs", "of pairs"),)),
+        Headline("Stress ratio", details=(("stress_ratio_pairs", "of pairs"),)),
     ),
     _metric(
         "stress_ratio_pairs", "times unicast crossings", "Stress ratio of pairs",

@@ -118,10 +118,10 @@ METRICS = (
         _measure,
         why_null="nothing was delivered before the first fault, so the usual delay is unknown",
         headline=Headline(
-            "Longest recovery, s",
+            "Recovery from faults, longest",
             "longest_s",
             details=(("recovery.late", "late"), ("recovery.missing", "missing")),
         ),
-        summary=(Part("longest_s", "longest recovery from a fault, seconds"),),
+        summary=(Part("longest_s", "Recovery from faults, longest"),),
     ),
 )

@@ -97,7 +97,7 @@ METRICS = (
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).cost_s,
         why_null=_UNKNOWN_PATH,
-        summary=(Part("", "routing cost, seconds"),),
+        summary=(Part("", "Routing cost"),),
     ),
     Metric(
         "routing_cost_per_delivery",
@@ -129,8 +129,8 @@ METRICS = (
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).efficiency,
         why_null=_UNKNOWN_PATH,
-        headline=Headline("Routing cost / OPT", details=(("routing_cost", "cost in s"),)),
-        summary=(Part("", "routing cost, of the optimum"),),
+        headline=Headline("Routing efficiency", details=(("routing_cost", "cost in s"),)),
+        summary=(Part("", "Routing efficiency"),),
     ),
     Metric(
         "last_tree",

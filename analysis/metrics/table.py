@@ -5,6 +5,7 @@ from typing import Any
 
 from analysis.metrics import delays, delivery, discovery, overlay, recovery, routing, traffic
 from analysis.metrics.metric import Metric, look_up
+from analysis.numbers import read_quantity
 
 METRICS: tuple[Metric, ...] = (
     *delivery.METRICS,
@@ -22,10 +23,10 @@ def find_metric(name: str) -> Metric | None:
     return next((metric for metric in METRICS if metric.name == name), None)
 
 
-def summary_lines(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """What a terminal shows of `metrics.json`: words and a number for each."""
+def summary_lines(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a terminal shows of `metrics.json`: names, and values with their units."""
     for metric in METRICS:
         for part in metric.summary:
             value = look_up(metrics, f"{metric.name}.{part.key}" if part.key else metric.name)
             if value is not None:
-                yield part.words, value
+                yield part.words, read_quantity(value, part.unit or metric.unit)

@@ -111,9 +111,9 @@ METRICS = (
         why_null=_NO_COPIES,
         headline=Headline("Link stress, mean", "mean", details=(("link_stress.max", "max"),)),
         summary=(
-            Part("total", "event messages on all links"),
-            Part("mean", "link stress, mean"),
-            Part("max", "link stress, maximum"),
+            Part("total", "Link stress, total"),
+            Part("mean", "Link stress, mean"),
+            Part("max", "Link stress, maximum"),
         ),
     ),
     Metric(
@@ -127,8 +127,8 @@ METRICS = (
         control_efficiency,
         why_null="no matching event was received",
         note=_counted_note,
-        headline=Headline("Messages per delivery", details=(("messages.sent", "sent"),)),
-        summary=(Part("", "messages per matching event"),),
+        headline=Headline("Control efficiency", details=(("messages.sent", "sent"),)),
+        summary=(Part("", "Control efficiency"),),
     ),
     Metric(
         "control_efficiency_of_routing",
@@ -150,7 +150,7 @@ METRICS = (
         Group.TRAFFIC,
         (Input.PACKETS,),
         messages,
-        summary=(Part("copies", "messages sent"),),
+        summary=(Part("copies", "Messages, transmitted"),),
     ),
     Metric(
         "packets",
@@ -161,7 +161,7 @@ METRICS = (
         Group.TRAFFIC,
         (Input.PACKETS,),
         packets,
-        summary=(Part("total", "packets on all links"),),
+        summary=(Part("total", "Packets, on all links"),),
     ),
     Metric(
         "messages_by_kind",

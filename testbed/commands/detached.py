@@ -13,9 +13,9 @@ from testbed.sweeps.file import Sweep
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that start a run and leave it to itself."""
     parser.add_argument(
-        "--detach", action="store_true", help="go on without a terminal; see tdo status"
+        "--detach", action="store_true", help="run in the background; tdo status prints its state"
     )
-    parser.add_argument("--id", metavar="ID", help="of a detached run: its id; default: made up")
+    parser.add_argument("--id", metavar="ID", help="id of a detached run; default: a new one")
 
 
 def start(sweep: Sweep, options: argparse.Namespace) -> int:
