@@ -1,4 +1,4 @@
-"""The words and numbers of a report: what was run, the verdict, every figure with its meaning."""
+"""The words and numbers of a report: what was run, the verdict, every metric with its meaning."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
