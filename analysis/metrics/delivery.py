@@ -82,7 +82,7 @@ def routing_overhead(evidence: Evidence) -> dict[str, Any]:
 
 
 def guarantee(evidence: Evidence) -> dict[str, Any] | None:
-    """Deliveries that are missing or repeated at hosts whose agents lived through the run."""
+    """Deliveries that are missing or repeated at hosts whose agents ran all the time."""
     if evidence.run.guarantee != EXACTLY_ONCE:
         return None
     matches, got = evidence.tables.matches, evidence.tables.deliveries
@@ -126,7 +126,7 @@ METRICS = (
         "deliveries",
         "Guarantee",
         "Deliveries that are missing or repeated although the publish/subscribe system promises "
-        "each exactly once, at hosts whose agents lived through the run.",
+        "each exactly once, at hosts whose agents ran during the whole run.",
         Group.EVENTS,
         (Input.EVENTS,),
         guarantee,

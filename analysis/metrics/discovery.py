@@ -53,7 +53,7 @@ def inference_score(overlay: MeasuredOverlay) -> dict[str, Any] | None:
 
 
 def share_true(overlay: MeasuredOverlay, routes: tuple[FoundRoute, ...]) -> float | None:
-    """The share of routes that are the true ones, silent routers aside."""
+    """The share of routes that are the true ones, not counting silent routers."""
     return ratio(count_true_routes(overlay.unicast, routes), len(routes))
 
 
@@ -99,24 +99,24 @@ METRICS = (
     ),
     _metric(
         "discovered_links_of_all", "share", "Discovered links, of all",
-        "Share of all links of the network.",
+        "Share of all links of the network that inferred routes show.",
         lambda o: ratio(o.found_links.true.sum(), len(o.found_links.true)),
     ),
     _metric(
         "discovered_links_precision", "share", "Precision of discovered links",
-        "Share of the links that inferred routes show that there really are.",
+        "Share of the links on inferred routes that exist.",
         precision, _NO_ROUTES,
     ),
     _metric(
         "mapped_links", "share", "Mapped links",
-        "Share of the links on any unicast route between two peers that lie under a near overlay "
-        "link.",
+        "Share of the links on any unicast route between two peers that are on the route of a near "
+        "overlay link.",
         mapped_links,
     ),
     _metric(
         "inference_score", "share", "Inference score",
-        "Of the links (and routers) on routes that were probed: how much of what was found is true "
-        "(precision), and how much of what is true was found (recall).",
+        "Of the links (and routers) on probed routes: share of those found that are true "
+        "(precision), and share of the true ones that were found (recall).",
         inference_score, _NO_ROUTES,
     ),
     _metric(
@@ -131,7 +131,7 @@ METRICS = (
     ),
     _metric(
         "routes_true", "share", "True routes",
-        "Share of inferred routes that are exactly the true ones, silent routers aside.",
+        "Share of inferred routes that are exactly the true ones, not counting silent routers.",
         lambda o: share_true(o, o.overlay.inferred), _NO_ROUTES,
     ),
     _metric(
@@ -141,7 +141,7 @@ METRICS = (
     ),
     _metric(
         "known_routes_count", "routes", "Derived routes",
-        "Routes that agents worked out from others' without probing.",
+        "Routes that agents derived from other routes, without probing.",
         lambda o: len(o.overlay.known),
     ),
     _metric(

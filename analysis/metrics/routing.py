@@ -113,8 +113,8 @@ METRICS = (
         "routing_cost_opt",
         "s",
         "Routing cost of OPT",
-        "The same if every event took the shortest paths over the overlay, of the deliveries for "
-        "which both are known.",
+        "Routing cost if every event took the shortest paths over the overlay, over the "
+        "deliveries for which both are known.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).opt_s,
@@ -124,7 +124,7 @@ METRICS = (
         "routing_efficiency",
         "times OPT",
         "Routing efficiency",
-        "Routing cost divided by that of OPT. 1 is the best that any tree on this overlay can do.",
+        "Routing cost divided by the routing cost of OPT. 1 is the optimum of this overlay.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).efficiency,
