@@ -108,7 +108,7 @@ def main(arguments: list[str]) -> int:
         print(f"differs: {line}")
     if found:
         return _DIFFERS
-    print(f"the same counts, and delay penalties within {_TOLERANCE:.0%}")
+    print(f"the same counts, and RDP within {_TOLERANCE:.0%}")
     return 0 if all(run["verdict"] == "valid" for run in runs) else _NOT_VALID
 
 

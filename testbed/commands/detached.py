@@ -27,10 +27,10 @@ def start(sweep: Sweep, options: argparse.Namespace) -> int:
     what = Launch(sweep.name, " and ".join(backends), options.out, options.id, directory)
     folder = launch(what, sys.argv[1:])
     status = folder.status()
-    print(f"{sweep.name}: run {status.id} goes on by itself, as process {status.pid}")
-    print(f"  how it is doing   tdo status {status.id}{_results(options)}")
-    print(f"  what it prints    tail -f {folder.log}")
-    print(f"  to end it early   {'sudo ' if 'emulation' in backends else ''}kill {status.pid}")
+    print(f"{sweep.name}: run {status.id} started in the background, process {status.pid}")
+    print(f"  state    tdo status {status.id}{_results(options)}")
+    print(f"  output   tail -f {folder.log}")
+    print(f"  stop     {'sudo ' if 'emulation' in backends else ''}kill {status.pid}")
     if options.json:
         print(json.dumps(status.to_dict()))
     return 0

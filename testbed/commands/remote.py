@@ -116,7 +116,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             run = follow_run(far, run_id, _print_line)
         except KeyboardInterrupt:
-            _say(f"the run goes on there; later: tdo remote fetch {options.host} {run_id}")
+            _say(f"the run continues there; its results: tdo remote fetch {options.host} {run_id}")
             raise
         if run["phase"] != "finished":
             print(f"tdo: {options.host}: run {run_id}: {run['died']}", file=sys.stderr)

@@ -99,7 +99,7 @@ def perform(options: argparse.Namespace, carriers: Carriers) -> int:
     page = _write_page(options, results, files)
     print()
     print(format_table(results, shutil.get_terminal_size(_USUAL_TERMINAL).columns))
-    print(f"\n{page} shows all of it")
+    print(f"\nreport: {page}")
     if options.json:
         print(json.dumps({"claims": [to_json(r) for r in results], "page": str(page)}))
     return _exit_status(results, verdicts)

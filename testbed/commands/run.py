@@ -106,7 +106,7 @@ def _say(line: str) -> None:
 
 
 def _print_verdict(outcome: Outcome) -> None:
-    print(f"\n{outcome.records} records in {outcome.path}")
+    print(f"\n{outcome.records:,} records in {outcome.path}")
     print(f"verdict: {outcome.verdict}")
     for reason in outcome.reasons:
         print(f"  {reason}")

@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     commands = options.commands
     if commands is None and not sys.stdin.isatty():
         commands = sys.stdin.read().splitlines()
-    print(f"{len(underlay.routers)} routers, {len(underlay.hosts)} hosts", flush=True)
+    print(f"{len(underlay.routers):,} routers, {len(underlay.hosts):,} hosts", flush=True)
     network = EmulatedNetwork(
         underlay, links=options.links, seed=options.seed, on_phase=_print_phase
     )
@@ -86,7 +86,7 @@ def _capturing(network: EmulatedNetwork, folder: Path | None) -> Iterator[None]:
         yield
         figures = capture.finish()
     hand_over([folder])
-    print(f"{figures['packets']} packets in {folder}, {figures['dropped']} dropped")
+    print(f"{figures['packets']:,} packets in {folder}, {figures['dropped']:,} dropped")
 
 
 def _load(path: Path) -> Underlay:

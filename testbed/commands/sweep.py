@@ -46,7 +46,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
     rows = play_sweep(sweep, directory, carriers, measure is not None, _say)
     print()
     print_table(sweep.keys, rows)
-    print(f"\n{directory.path}/runs.csv has all of it")
+    print(f"\n{directory.path}/runs.csv has all runs")
     drawn = [] if options.no_report else draw_figures(sweep, rows, directory)
     verdicts = Counter(row["verdict"] for row in rows)
     if options.json:
