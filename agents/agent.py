@@ -124,7 +124,7 @@ class Agent:
 
     def start(self, now_us: int) -> Actions:
         """Bring the protocol up."""
-        # An agent that restarts must not use the ids of its former life again, for 11 hours.
+        # An agent that restarts must not reuse its earlier message ids for 11 hours.
         self._next_message_id = now_us // _MESSAGE_ID_TICK_US & U32_MAX
         return self._carry_out(now_us, self._protocol.on_start(now_us))
 

@@ -24,7 +24,7 @@ from agents.wire.codec import HEADER, MAGIC, PORT, VERSION
 from analysis.captures import PACKETS_SCHEMA, Split, packets_schema, plan_splits, read_split
 from analysis.captures.parquet import write_packets
 from analysis.spark.session import open_session
-from benchmarks.pcap_rivals import (
+from benchmarks.pcap_baselines import (
     FIELDS,
     Seen,
     read_with_dpkt,

@@ -1,6 +1,5 @@
 """The command `tdo`: one module in `testbed.commands` for each of its commands."""
 
-import argparse
 import signal
 import sys
 import traceback
@@ -23,18 +22,17 @@ from testbed.commands import (
     status,
     topology,
 )
+from testbed.commands.parser import WRONG_USE, CommandParser
 from testbed.errors import UsageError
 from topologies.errors import TestbedError, TopologyError
 
-FAILED, WRONG_USE = 1, 2
-_DESCRIPTION = (
-    "What a publish/subscribe overlay costs the network under it, measured on a real one."
-)
+FAILED = 1
+_DESCRIPTION = "Measures what a publish/subscribe overlay costs the network under it."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see the table in the README)."""
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     for request_to_end in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(request_to_end, _end)
     try:
@@ -55,10 +53,11 @@ def _end(*_: object) -> None:
     raise SystemExit("tdo: ended by a signal")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tdo", description=_DESCRIPTION)
+def make_parser() -> CommandParser:
+    """The parser of all commands."""
+    parser = CommandParser(prog="tdo", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"tdo {version('tdo-testbed')}")
-    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    parser.add_argument("--debug", action="store_true", help="print the traceback of an error")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     commands_in_order = (
         doctor,

@@ -12,9 +12,9 @@ class TopologySettings(Struct, frozen=True, kw_only=True):
     """What all kinds have in common; each may have more."""
 
     kind: Annotated[str, Meta(description="the kind of underlay")] = "waxman"
-    routers: Annotated[int, Meta(description="routers, where they are generated")] = 20
+    routers: Annotated[int, Meta(description="number of routers of a generated underlay")] = 20
     hosts: Annotated[
-        int, Meta(ge=2, description="hosts to attach, where the underlay has none")
+        int, Meta(ge=2, description="number of hosts attached to an underlay that has none")
     ] = 12
     anonymous_routers: Annotated[
         float, Meta(ge=0, le=1, description="share of routers that never answer probes")
@@ -24,7 +24,7 @@ class TopologySettings(Struct, frozen=True, kw_only=True):
         Meta(ge=0, lt=1, description="share by which the delays of a link's directions differ"),
     ] = 0.0
     file: Annotated[
-        str, Meta(description="for the kind `file`: its path, from the experiment's folder")
+        str, Meta(description="kind `file` only: path of the file, relative to the experiment file")
     ] = ""
 
 

@@ -1,6 +1,6 @@
 """The underlay as routes show it, and how close that is to the truth.
 
-A silent router is a hop without an address, in every route anew. Merging them follows
+A silent router is a hop without an address, in each route a separate one. Merging them follows
 two ideas. Gunes and Sarac ("Resolving anonymous routers in Internet topology measurement
 studies", INFOCOM 2008) take silent stretches of the same length between the same two known
 nodes as one and the same. Yao et al. ("Topology inference in the presence of anonymous

@@ -112,7 +112,7 @@ class Prober(Generic[Result]):
         self._probing.probe(now_us, target)
 
     def forget(self) -> None:
-        """Give up all that is under way, for somebody else to begin anew."""
+        """Give up all probes in flight, so that another user can start."""
         self._probing.forget()
 
     def on_readable(self, now_us: int) -> list[Result]:

@@ -102,7 +102,7 @@ class Simulator:
         self._slot_of(host).make = make
 
     def start_agent(self, at_us: int, host: str) -> None:
-        """Start a host's agent at a time, or start it anew."""
+        """Start or restart a host's agent at a time."""
         self.call_at(at_us, partial(self._start, self._slot_of(host)))
 
     def kill_agent(self, at_us: int, host: str) -> None:

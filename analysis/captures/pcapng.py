@@ -112,7 +112,7 @@ class PcapngFrames:
 
     def _walk_abreast(self, kind: int, at: int, apart: int) -> tuple[Ints, int]:
         """Where packets begin from a place on, as far as they are found many at a time."""
-        self._may_stride = False  # where there are other blocks between, it may be in vain
+        self._may_stride = False  # it may find nothing where other blocks are in between
         words, last = self._words, len(self._words) - 2
         places = self._guess_places(kind, at, apart)
 

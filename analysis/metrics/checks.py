@@ -37,7 +37,7 @@ CHECKS = (
         "arrivals_received",
         "Arrivals were received",
         "Every event that came to a host by packets is one that its agent recorded as received, at "
-        "hosts whose agents lived through the run. So false positives are the same by packets and "
+        "hosts whose agents ran all the time. So false positives are the same by packets and "
         "by records.",
     ),
     Check(
@@ -48,7 +48,7 @@ CHECKS = (
     Check(
         "sent_by_kind",
         "Messages sent by kind",
-        "Distinct messages in packets are those that the agents counted, for agents that lived "
+        "Distinct messages in packets are those that the agents counted, for agents that ran "
         "once and to the end.",
     ),
     Check(
@@ -86,7 +86,7 @@ def run_checks(evidence: Evidence) -> dict[str, dict[str, Any]]:
 
 
 def agreed_matches(evidence: Evidence) -> dict[str, int]:
-    """At hosts that lived through the run, agents and the workload agree on what matches."""
+    """At hosts whose agents ran all the time, agents and the workload agree on what matches."""
     came: pd.DataFrame = evidence.tables.receptions
     is_steady = ~came["host"].isin(evidence.run.lives.ended) & came["publisher"].notna()
     steady = came[is_steady & came["is_match_recorded"].notna()]

@@ -15,8 +15,8 @@ from analysis.metrics.statistics import relative_delay
 
 DELIVERIES, PAIRS = "deliveries", "pairs"
 _PARTS = (
-    "The parts: mean, p50 (half are below), p90 (nine of ten are below), max; of sums is all "
-    "delays together divided by all unicast delays together."
+    "Parts: mean, p50 (median), p90 (90th percentile), max; of_sums is the sum of all delays "
+    "divided by the sum of all unicast delays."
 )
 
 
@@ -73,9 +73,10 @@ METRICS = (
     Metric(
         "rdp",
         "times unicast delay",
-        "Relative delay penalty (RDP)",
-        "Delay from publisher to subscriber over the overlay, divided by the unicast delay between "
-        f"them. Without events: over all ordered pairs of peers (see rdp over). {_PARTS}",
+        "RDP",
+        "Relative delay penalty: delay from publisher to subscriber over the overlay, divided by "
+        "the unicast delay between them. Without events: over all ordered pairs of peers (see "
+        f"`rdp_over`). {_PARTS}",
         Group.EVENTS,
         (Input.RECORDS,),
         rdp,
@@ -87,16 +88,16 @@ METRICS = (
             details=(("rdp.p50", "p50"), ("rdp.p90", "p90"), ("rdp.max", "max")),
         ),
         summary=(
-            Part("mean", "relative delay penalty, mean"),
-            Part("p90", "relative delay penalty, 90th percentile"),
-            Part("max", "relative delay penalty, maximum"),
+            Part("mean", "RDP, mean"),
+            Part("p90", "RDP, 90th percentile"),
+            Part("max", "RDP, maximum"),
         ),
     ),
     Metric(
         "rdp_over",
         "",
         "RDP is over",
-        "What rdp is over: deliveries, or pairs of peers in a run without deliveries.",
+        "What `rdp` is over: deliveries, or pairs of peers in a run without deliveries.",
         Group.EVENTS,
         (Input.RECORDS,),
         rdp_over,
@@ -116,8 +117,8 @@ METRICS = (
         "rdp_of_paths",
         "times unicast delay",
         "RDP of paths",
-        "The same deliveries with the true delays of the links on their path, without waiting and "
-        "processing. The difference to RDP is what hosts add.",
+        "RDP of deliveries by the true delays of the links on their path, without waiting and "
+        "processing. The difference from RDP is the time that hosts add.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         lambda evidence: relative_delay(evidence.to_others, "path_us"),
@@ -127,9 +128,9 @@ METRICS = (
         "rdp_of_packets",
         "times unicast delay",
         "RDP of packets",
-        "The same deliveries with the times of captured packets, from when an event left its "
-        "publisher's host until it came to the subscriber's. The difference to RDP is what the two "
-        "agents there take themselves.",
+        "RDP of deliveries by the times of captured packets, from when an event left its "
+        "publisher's host until it came to the subscriber's. The difference from RDP is the "
+        "time that these two agents take.",
         Group.EVENTS,
         (Input.PACKETS, Input.FIXED_NETWORK, Input.DELIVERIES),
         _packet_rdp,
@@ -139,7 +140,7 @@ METRICS = (
         "hops",
         "overlay links",
         "Overlay hops",
-        "Overlay links that a delivery to another host came over.",
+        "Overlay links on the path of a delivery to another host.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         hops,

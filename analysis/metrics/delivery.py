@@ -82,7 +82,7 @@ def routing_overhead(evidence: Evidence) -> dict[str, Any]:
 
 
 def guarantee(evidence: Evidence) -> dict[str, Any] | None:
-    """Deliveries that are missing or repeated at hosts whose agents lived through the run."""
+    """Deliveries that are missing or repeated at hosts whose agents ran all the time."""
     if evidence.run.guarantee != EXACTLY_ONCE:
         return None
     matches, got = evidence.tables.matches, evidence.tables.deliveries
@@ -119,14 +119,14 @@ METRICS = (
         (Input.EVENTS,),
         warm_up,
         why_null="agents did not record when they were ready: the whole run is measured",
-        summary=(Part("events", "events of the warm-up, not measured"),),
+        summary=(Part("events", "Warm-up, events not measured"),),
     ),
     Metric(
         "guarantee",
         "deliveries",
         "Guarantee",
         "Deliveries that are missing or repeated although the publish/subscribe system promises "
-        "each exactly once, at hosts whose agents lived through the run.",
+        "each exactly once, at hosts whose agents ran during the whole run.",
         Group.EVENTS,
         (Input.EVENTS,),
         guarantee,
@@ -141,24 +141,30 @@ METRICS = (
         Group.EVENTS,
         (Input.DELIVERIES,),
         routing_overhead,
-        summary=(Part("per_delivery", "routing overhead per delivery"),),
+        summary=(
+            Part("per_delivery", "Routing overhead, per delivery", "receptions per delivery"),
+        ),
     ),
     Metric(
         "delivery",
         "deliveries",
-        "Delivery",
-        "Deliveries that were owed to subscribers whose agents lived through the run, how many of "
-        "them came, how many came twice (duplicates), and how many nobody asked for (unasked). "
-        "Unsteady ones are owed to agents that ended or restarted.",
+        "Deliveries",
+        "Deliveries expected at subscribers whose agents ran during the whole run, how many of "
+        "them were made (delivered), were made twice (duplicates), and were made without a "
+        "matching subscription (unasked). Unsteady ones are expected at agents that ended or "
+        "restarted.",
         Group.EVENTS,
         (Input.EVENTS,),
         delivery,
         headline=Headline(
-            "Delivered", "delivered", "delivery.expected", (("delivery.duplicates", "twice"),)
+            "Deliveries, made",
+            "delivered",
+            "delivery.expected",
+            (("delivery.duplicates", "duplicates"),),
         ),
         summary=(
-            Part("expected", "deliveries expected"),
-            Part("delivered", "deliveries made"),
+            Part("expected", "Deliveries, expected"),
+            Part("delivered", "Deliveries, made"),
         ),
     ),
     Metric(
@@ -166,15 +172,15 @@ METRICS = (
         "events",
         "Events",
         "How many were published, were received by a host over the network, were received without "
-        "a matching subscription (false positives; in vain is the former name), were delivered to "
+        "a matching subscription (`false_positives`, formerly `in_vain`), were delivered to "
         "other hosts than the publisher, and to the publisher itself (own), and how many links "
         "they crossed on the routes between hosts (crossings).",
         Group.EVENTS,
         (Input.RECORDS,),
         _events,
         summary=(
-            Part("published", "events published"),
-            Part("false_positives", "false positives"),
+            Part("published", "Events, published"),
+            Part("false_positives", "Events, false positives"),
         ),
     ),
     Metric(
@@ -187,6 +193,6 @@ METRICS = (
         (Input.DELIVERIES,),
         lambda evidence: false_positives(evidence.tables),
         headline=Headline("False positives"),
-        summary=(Part("", "false positives per delivery"),),
+        summary=(Part("", "False positives"),),
     ),
 )

@@ -67,7 +67,7 @@ def inference_score(overlay: MeasuredOverlay) -> dict[str, Any] | None:
 
 
 def share_true(overlay: MeasuredOverlay, routes: tuple[FoundRoute, ...]) -> float | None:
-    """The share of routes that are the true ones, silent routers aside."""
+    """The share of routes that are the true ones, not counting silent routers."""
     return ratio(count_true_routes(overlay.unicast, routes), len(routes))
 
 
@@ -107,9 +107,9 @@ METRICS = (
         "Share of the links on any unicast route between two peers that inferred routes show.",
         discovered_links,
         headline=Headline(
-            "Links discovered", details=(("discovered_links_of_all", "of all links"),)
+            "Discovered links", details=(("discovered_links_of_all", "of all links"),)
         ),
-        summary=(Part("", "links discovered, of those between peers"),),
+        summary=(Part("", "Discovered links"),),
     ),
     _metric(
         "discovered_links_between_routers", "share", "Discovered links between routers",
@@ -118,18 +118,18 @@ METRICS = (
     ),
     _metric(
         "discovered_links_of_all", "share", "Discovered links, of all",
-        "Share of all links of the network.",
+        "Share of all links of the network that inferred routes show.",
         lambda o: ratio(o.found_links.true.sum(), len(o.found_links.true)),
     ),
     _metric(
         "discovered_links_precision", "share", "Precision of discovered links",
-        "Share of the links that inferred routes show that there really are.",
+        "Share of the links on inferred routes that exist.",
         precision, _NO_ROUTES,
     ),
     _metric(
         "mapped_links", "share", "Mapped links",
-        "Share of the links on any unicast route between two peers that lie under a near overlay "
-        "link.",
+        "Share of the links on any unicast route between two peers that are on the route of a near "
+        "overlay link.",
         mapped_links,
     ),
     _metric(
@@ -139,15 +139,15 @@ METRICS = (
     ),
     _metric(
         "inference_score", "share", "Inference score",
-        "Of the links (and routers) on routes that were probed: how much of what was found is true "
-        "(precision), and how much of what is true was found (recall).",
+        "Of the links (and routers) on probed routes: share of those found that are true "
+        "(precision), and share of the true ones that were found (recall).",
         inference_score, _NO_ROUTES,
     ),
     _metric(
         "inferences", "per pair of peers", "Inferences",
         "Routes inferred by probing, divided by the number of ordered pairs of peers.",
         lambda o: ratio(len(o.overlay.inferred), o.pairs),
-        headline=Headline("Routes inferred", details=(("inferences_count", "routes"),)),
+        headline=Headline("Inferences", details=(("inferences_count", "routes"),)),
     ),
     _metric(
         "inferences_count", "routes", "Inferred routes", "Routes inferred by probing.",
@@ -155,7 +155,7 @@ METRICS = (
     ),
     _metric(
         "routes_true", "share", "True routes",
-        "Share of inferred routes that are exactly the true ones, silent routers aside.",
+        "Share of inferred routes that are exactly the true ones, not counting silent routers.",
         lambda o: share_true(o, o.overlay.inferred), _NO_ROUTES,
     ),
     _metric(
@@ -165,7 +165,7 @@ METRICS = (
     ),
     _metric(
         "known_routes_count", "routes", "Derived routes",
-        "Routes that agents worked out from others' without probing.",
+        "Routes that agents derived from other routes, without probing.",
         lambda o: len(o.overlay.known),
     ),
     _metric(

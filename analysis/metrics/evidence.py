@@ -128,7 +128,7 @@ class Evidence:
         if reason := self.overlay.why_missing():
             found[Input.OVERLAY] = reason
         if not self.run.lives.reports:
-            found[Input.COUNTS] = "no agent lived to say what it sent"
+            found[Input.COUNTS] = "no agent ran to the end and counted what it sent"
         if self.tables.published.empty:
             found |= {Input.EVENTS: NO_EVENTS, Input.DELIVERIES: NO_EVENTS}
         elif self.measured.published.empty:

@@ -31,18 +31,22 @@ class Group(Enum):
 
 @dataclass(frozen=True)
 class Part:
-    """One number of a metric, with words for it; an empty key is the metric's only number."""
+    """One number of a metric and its name, which begins with the metric's label.
+
+    An empty key is the metric's only number, an empty unit the metric's.
+    """
 
     key: str
     words: str
+    unit: str = ""
 
 
 @dataclass(frozen=True)
 class Headline:
     """How a metric stands at the top of a report.
 
-    `key` is the part that is shown, `of` the name of what it is a part of, `details` are names of
-    other numbers of `metrics.json` with words for them.
+    `label` begins with the metric's label. `key` is the part that is shown, `of` the name of what
+    it is a part of, `details` are names of other numbers of `metrics.json` with words for them.
     """
 
     label: str

@@ -95,7 +95,7 @@ def _peers(evidence: Evidence) -> int:
 
 METRICS = (
     Metric(
-        "peers", "hosts", "Peers", "Hosts whose agents lived to the end of the run.",
+        "peers", "hosts", "Peers", "Hosts whose agents ran to the end of the run.",
         Group.OVERLAY, (Input.RECORDS,), _peers, headline=Headline("Peers"),
     ),
     _metric(
@@ -106,16 +106,16 @@ METRICS = (
     ),
     _metric(
         "distant_links", "links", "Distant links",
-        "Of them, those that neither end holds as a near one; they keep the overlay in one piece.",
+        "Overlay links that neither end holds as a near link; they keep the overlay connected.",
         lambda o: len(o.overlay.distant),
     ),
     _metric(
         "one_sided_links", "links", "One-sided links",
-        "Links that only one end holds; 0 in an overlay at rest.",
+        "Links that only one end holds; 0 in a stable overlay.",
         lambda o: o.overlay.one_sided,
     ),
     _metric(
-        "stale_links", "links", "Stale links", "Links to hosts that are no peers any more.",
+        "stale_links", "links", "Stale links", "Links to hosts that are no longer peers.",
         lambda o: o.overlay.stale,
     ),
     _metric(
@@ -139,25 +139,25 @@ METRICS = (
     _metric(
         "overlay_rdp", "times unicast delay", "RDP of the overlay",
         "Delay of the shortest path over the overlay divided by unicast delay, over all ordered "
-        "pairs of peers. The parts: mean, p50 (half are below), p90 (nine of ten are below), max; "
-        "of sums is all delays together divided by all unicast delays together.",
+        "pairs of peers. Parts: mean, p50 (median), p90 (90th percentile), max; of_sums is the sum "
+        "of all delays divided by the sum of all unicast delays.",
         overlay_rdp,
     ),
     _metric(
         "rdp_without_last_miles", "times unicast delay", "RDP without last miles",
-        "The same, but the last miles of peers in the middle of a path cost nothing.",
+        "RDP of the overlay without the delay of the last miles of intermediate peers.",
         lambda o: delay_penalty(o, o.short_paths),
     ),
     _metric(
         "rdp_near", "times unicast delay", "RDP over near links",
-        "RDP of the overlay if only near links are used, over the pairs that they connect (see the "
-        "share left out).",
+        "RDP of the overlay if only near links are used, over the pairs that they connect (see "
+        "`rdp_near_left_out`).",
         lambda o: delay_penalty(o, o.near_paths),
     ),
     _metric(
         "rdp_near_without_last_miles", "times unicast delay",
         "RDP over near links without last miles",
-        "Near links only, and no cost for the last miles of peers in the middle of a path.",
+        "RDP over near links without the delay of the last miles of intermediate peers.",
         lambda o: delay_penalty(o, o.short_near_paths),
     ),
     _metric(
@@ -168,7 +168,7 @@ METRICS = (
     ),
     _metric(
         "rdp_of_near_pairs", "times unicast delay", "RDP of pairs that near links connect",
-        "RDP of the overlay over all links, over the pairs that near links connect: to be compared "
+        "RDP of the overlay over all links, over the pairs that near links connect; compare it "
         "with RDP over near links, which is over the same pairs.",
         lambda o: delay_penalty(o, o.paths, o.near_paths.is_reached),
     ),
@@ -179,7 +179,7 @@ METRICS = (
     ),
     _metric(
         "unreachable_pairs_near", "pairs", "Unreachable pairs over near links",
-        "The same if only near links are used.",
+        "Ordered pairs of peers with no path over near links.",
         lambda o: unreachable(o, o.near_paths),
     ),
     _metric(
@@ -187,12 +187,12 @@ METRICS = (
         "Every peer broadcasts once along its shortest-path tree over the overlay: links crossed, "
         "divided by those of sending to every peer by unicast. Below 1 the overlay saves traffic.",
         stress_ratio,
-        Headline("Stress ratio, all to all", details=(("stress_ratio_pairs", "of pairs"),)),
+        Headline("Stress ratio", details=(("stress_ratio_pairs", "of pairs"),)),
     ),
     _metric(
         "stress_ratio_pairs", "times unicast crossings", "Stress ratio of pairs",
-        "Every peer sends to every other one by one over the overlay: links crossed, divided by "
-        "those of unicast.",
+        "Every peer sends to each other peer separately over the overlay: links crossed, divided "
+        "by those of unicast.",
         stress_ratio_of_pairs,
     ),
 )  # fmt: skip

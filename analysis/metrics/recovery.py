@@ -108,20 +108,20 @@ METRICS = (
         "recovery",
         "s",
         "Recovery from faults",
-        "Deliveries that came late or never (missing) after faults, and the longest time that any "
-        "fault took to recover from. A delivery is late if its event is older than due after s, "
-        "which is twice what any took before the first fault. Recovered means: the last late "
-        "delivery has come, and events published from then on are in time again. Only what is owed "
-        "to hosts counts whose agents lived through the run.",
+        "Deliveries that were late or missing after faults, and the longest time to recover from "
+        "a fault. A delivery is late if its event is older than `due_after_s`, which is twice the "
+        "longest delivery before the first fault. A fault is recovered from when the last late "
+        "delivery is made and events published later are in time. Only deliveries expected at "
+        "hosts whose agents ran during the whole run count.",
         Group.EVENTS,
         (Input.FAULTS, Input.RECORDS),
         _measure,
         why_null="nothing was delivered before the first fault, so the usual delay is unknown",
         headline=Headline(
-            "Longest recovery, s",
+            "Recovery from faults, longest",
             "longest_s",
             details=(("recovery.late", "late"), ("recovery.missing", "missing")),
         ),
-        summary=(Part("longest_s", "longest recovery from a fault, seconds"),),
+        summary=(Part("longest_s", "Recovery from faults, longest"),),
     ),
 )

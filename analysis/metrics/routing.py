@@ -97,7 +97,7 @@ METRICS = (
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).cost_s,
         why_null=_UNKNOWN_PATH,
-        summary=(Part("", "routing cost, seconds"),),
+        summary=(Part("", "Routing cost"),),
     ),
     Metric(
         "routing_cost_per_delivery",
@@ -113,8 +113,8 @@ METRICS = (
         "routing_cost_opt",
         "s",
         "Routing cost of OPT",
-        "The same if every event took the shortest paths over the overlay at the time of its "
-        "publication, of the deliveries for which both are known.",
+        "Routing cost if every event took the shortest paths over the overlay at the time of its "
+        "publication, over the deliveries for which both are known.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).opt_s,
@@ -124,13 +124,13 @@ METRICS = (
         "routing_efficiency",
         "times OPT",
         "Routing efficiency",
-        "Routing cost divided by that of OPT. 1 is the best that any tree on this overlay can do.",
+        "Routing cost divided by the routing cost of OPT. 1 is the optimum of this overlay.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).efficiency,
         why_null=_UNKNOWN_PATH,
-        headline=Headline("Routing cost / OPT", details=(("routing_cost", "cost in s"),)),
-        summary=(Part("", "routing cost, of the optimum"),),
+        headline=Headline("Routing efficiency", details=(("routing_cost", "cost in s"),)),
+        summary=(Part("", "Routing efficiency"),),
     ),
     Metric(
         "last_tree",

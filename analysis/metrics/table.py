@@ -14,6 +14,7 @@ from analysis.metrics import (
     traffic,
 )
 from analysis.metrics.metric import Metric, look_up
+from analysis.numbers import read_quantity
 
 METRICS: tuple[Metric, ...] = (
     *delivery.METRICS,
@@ -32,10 +33,10 @@ def find_metric(name: str) -> Metric | None:
     return next((metric for metric in METRICS if metric.name == name), None)
 
 
-def summary_lines(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """What a terminal shows of `metrics.json`: words and a number for each."""
+def summary_lines(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a terminal shows of `metrics.json`: names, and values with their units."""
     for metric in METRICS:
         for part in metric.summary:
             value = look_up(metrics, f"{metric.name}.{part.key}" if part.key else metric.name)
             if value is not None:
-                yield part.words, value
+                yield part.words, read_quantity(value, part.unit or metric.unit)

@@ -94,7 +94,7 @@ def join_messages(evidence: Evidence) -> int | None:
 
 
 def _counted_note(evidence: Evidence) -> str:
-    return "" if evidence.packets else "of what agents counted that lived to the end"
+    return "" if evidence.packets else "counted by agents that ran to the end"
 
 
 METRICS = (
@@ -103,17 +103,17 @@ METRICS = (
         "copies",
         "Link stress",
         "Copies of one event on one physical link in one direction, over events, links and "
-        "directions that were crossed. 1 would be perfect multicast. Total is all copies on all "
-        "links: what events load the network with.",
+        "directions that were crossed. 1 is perfect multicast. Total is the number of copies on "
+        "all links.",
         Group.EVENTS,
         (Input.PACKETS, Input.EVENTS),
         link_stress,
         why_null=_NO_COPIES,
         headline=Headline("Link stress, mean", "mean", details=(("link_stress.max", "max"),)),
         summary=(
-            Part("total", "event messages on all links"),
-            Part("mean", "link stress, mean"),
-            Part("max", "link stress, maximum"),
+            Part("total", "Link stress, total"),
+            Part("mean", "Link stress, mean"),
+            Part("max", "Link stress, maximum"),
         ),
     ),
     Metric(
@@ -127,15 +127,15 @@ METRICS = (
         control_efficiency,
         why_null="no matching event was received",
         note=_counted_note,
-        headline=Headline("Messages per delivery", details=(("messages.sent", "sent"),)),
-        summary=(Part("", "messages per matching event"),),
+        headline=Headline("Control efficiency", details=(("messages.sent", "sent"),)),
+        summary=(Part("", "Control efficiency"),),
     ),
     Metric(
         "control_efficiency_of_routing",
         "messages per event",
         "Control efficiency of routing",
-        "The same of messages of trees, subscriptions and events only, each once and without "
-        "periodic ones, as agents counted them that lived to the end.",
+        "Control efficiency of messages of trees, subscriptions and events only, each once "
+        "and without periodic ones, counted by the agents that ran to the end.",
         Group.EVENTS,
         (Input.DELIVERIES, Input.COUNTS),
         control_efficiency_of_routing,
@@ -150,28 +150,28 @@ METRICS = (
         Group.TRAFFIC,
         (Input.PACKETS,),
         messages,
-        summary=(Part("copies", "messages sent"),),
+        summary=(Part("copies", "Messages, transmitted"),),
     ),
     Metric(
         "packets",
         "packets",
         "Packets",
-        "Packets on all links, each counted on every link it entered: all, those of our agents, "
-        "probes, ICMP, and what of the captures could not be read.",
+        "Packets on all links, each counted on every link it entered: all, messages of agents, "
+        "probes, ICMP, and unreadable ones.",
         Group.TRAFFIC,
         (Input.PACKETS,),
         packets,
-        summary=(Part("total", "packets on all links"),),
+        summary=(Part("total", "Packets, on all links"),),
     ),
     Metric(
         "messages_by_kind",
         "messages",
         "Messages by kind",
-        "What agents say they sent, by kind of message.",
+        "Messages sent, counted by the agents, by kind of message.",
         Group.TRAFFIC,
         (Input.OVERLAY, Input.COUNTS),
         lambda evidence: dict(evidence.run.overlay.sent_by_kind) or None,
-        why_null="no agent lived to say what it sent",
+        why_null="no agent ran to the end and counted what it sent",
     ),
     Metric(
         "join_messages",
@@ -181,6 +181,6 @@ METRICS = (
         Group.TRAFFIC,
         (Input.OVERLAY, Input.COUNTS),
         join_messages,
-        why_null="no agent lived to say what it sent",
+        why_null="no agent ran to the end and counted what it sent",
     ),
 )

@@ -45,7 +45,7 @@ def gather(
         "flat": summary.flat_metrics(run.metrics),
         "metrics_words": "Point at a name for what it means, at a number for all its digits.",
         "facts": summary.facts(run),
-        "setup_words": "Enough to do it again: tdo rerun takes the run's directory.",
+        "setup_words": "tdo rerun with the run's directory repeats the run.",
         "experiment": run.text or "The experiment file is not there.",
         "cdfs": [distribution.to_dict() for distribution in distributions],
         "timeline": timeline,

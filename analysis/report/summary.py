@@ -1,10 +1,11 @@
-"""The words and numbers of a report: what was run, the verdict, every figure with its meaning."""
+"""The words and numbers of a report: what was run, the verdict, every metric with its meaning."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analysis.metrics.metric import look_up
 from analysis.metrics.table import METRICS
+from analysis.numbers import read_number
 from analysis.report.explanations import Explanation, explain, read_groups
 from analysis.report.reported_run import ReportedRun
 
@@ -45,8 +46,8 @@ def verdict(run: ReportedRun) -> Row:
     found = str(run.verdict.get("verdict") or "unknown")
     reasons = run.verdict.get("reasons") or []
     words = {
-        "valid": "Nothing was found that speaks against these figures.",
-        "unknown": "The run did not come to its end, so nobody has judged it."
+        "valid": "No check found a reason to doubt these values.",
+        "unknown": "The run did not end, so it has no verdict."
         if run.is_partial
         else "The run has no verdict.json.",
     }
@@ -84,18 +85,17 @@ def headlines(metrics: Mapping[str, Any]) -> list[Row]:
                 "label": shown.label,
                 "explain": metric.explanation,
                 "value": value,
-                "suffix": f" of {whole:,}" if whole is not None else "",
-                "detail": " · ".join(f"{w} {read(part)}" for w, part in parts if part is not None),
+                "suffix": f" of {whole:,}"
+                if whole is not None
+                else " s"
+                if metric.unit == "s"
+                else "",
+                "detail": " · ".join(
+                    f"{w} {read_number(part)}" for w, part in parts if part is not None
+                ),
             }
         )
     return found[:_MOST_HEADLINES]
-
-
-def read(value: Any) -> str:
-    """A number as people read it."""
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:,.4g}" if abs(value) < 1_000 else f"{value:,.0f}"
-    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
 
 
 def metric_groups(metrics: Mapping[str, Any]) -> list[Row]:
@@ -192,18 +192,21 @@ def missing(run: ReportedRun) -> list[dict[str, str]]:
 
 def _missing(run: ReportedRun) -> Iterator[tuple[str, str]]:
     if run.is_partial:
-        yield "The run is not complete", "it ended before its time; this is as much as there is"
+        yield (
+            "The run is not complete",
+            "it ended early; the report has what was recorded until then",
+        )
     if not run.run:
-        yield "run.json", "not there or not readable, so it is not known what was run"
+        yield "run.json", "missing or not readable, so the experiment is not known"
     if run.underlay is None:
-        yield "underlay.json", "not there, so there is no map and nothing to compare delays with"
+        yield "underlay.json", "missing, so there is no map, and delays cannot be compared"
     notes: Mapping[str, str] = run.metrics.get(_NOTES) or {}
     if not run.metrics:
-        yield "Figures", "the run has not been analysed; tdo analyze does that"
+        yield "Metrics", "the run has not been analysed; run tdo analyze first"
     elif run.table("link_loads", ("link",)) is None:
         yield (
             "Tables",
-            "packets were not analysed, so traffic and stress are not shown; tdo analyze does",
+            "packets were not analysed, so traffic and stress are not shown; run tdo analyze",
         )
     for name, note in notes.items():
         if name not in run.metrics:

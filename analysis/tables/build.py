@@ -61,7 +61,7 @@ def build_tables(
     made_from = [*fingerprint(run.sources), _fingerprint_of(run.figures)]
     known = None if again else read_manifest(folder, made_from)
     if known is not None:
-        say("tables are there already")
+        say("reading existing tables")
         return Tables(folder, {name: _read(spark, folder, name) for name in SCHEMAS}, known)
     draft = folder.with_name(".tables.partial")
     shutil.rmtree(draft, ignore_errors=True)
@@ -135,7 +135,7 @@ class _Building:
         return self._notes
 
     def _write_truth(self, overlay: Overlay | None, paths: HostPaths) -> None:
-        self._say("truth and overlay")
+        self._say("underlay and overlay")
         unicast = self._run.unicast
         self._write_arrow("unicast", unicast_table(unicast, paths))
         self._write_arrow("overlay_edges", overlay_edges_table(unicast, overlay))

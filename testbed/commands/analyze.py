@@ -25,14 +25,24 @@ _TDO = (sys.executable, "-c", "import sys; from testbed.cli import main; sys.exi
 
 def add_parser(commands: Any) -> None:
     """Add `analyze` to the commands."""
-    parser = commands.add_parser("analyze", help="tables and metrics of runs or captures, by Spark")
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run directories; or captures"
+    parser = commands.add_parser(
+        "analyze", help="compute tables and metrics of runs or captures with Spark"
     )
-    parser.add_argument("--master", default="local[*]", help="a Spark master; default: local[*]")
-    parser.add_argument("--again", action="store_true", help="make tables anew that are there")
-    parser.add_argument("--out", type=Path, help="where what captures give goes; default: by them")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.add_argument(
+        "runs",
+        type=Path,
+        nargs="+",
+        metavar="RUN",
+        help="run directories, or captures (pcap, pcapng)",
+    )
+    parser.add_argument(
+        "--master", metavar="URL", default="local[*]", help="Spark master; default: local[*]"
+    )
+    parser.add_argument("--again", action="store_true", help="rebuild existing tables")
+    parser.add_argument(
+        "--out", type=Path, help="folder of the tables of captures; default: beside the captures"
+    )
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_run)
 
 
@@ -184,11 +194,11 @@ def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
     from analysis.metrics.table import summary_lines
 
     for words, value in summary_lines(metrics):
-        print(f"  {words:42} {value:.6g}")
+        print(f"  {words:32} {value}")
     for name, check in metrics.get("checks", {}).items():
-        print(f"  check {name:36} {state(check)}: {check['found']} of {check['expected']}")
+        print(f"  check {name:26} {state(check)}: {check['found']:,} of {check['expected']:,}")
     for reason, count in metrics.get("capture_errors", {}).items():
-        print(f"  not readable: {reason}, {count} times")
+        print(f"  not readable: {reason}, {count:,} times")
     for name, note in sorted(metrics.get("notes", {}).items()):
         print(f"  {name}: {note}")
     print(f"  analysed in {seconds:.1f} s")

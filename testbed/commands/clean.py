@@ -9,7 +9,9 @@ from testbed.emulation.ledger import clean
 
 def add_parser(commands: Any) -> None:
     """Add `clean` to the commands."""
-    parser = commands.add_parser("clean", help="remove what earlier networks left behind")
+    parser = commands.add_parser(
+        "clean", help="remove what killed runs left behind, and nothing else; requires root"
+    )
     parser.set_defaults(run=_run)
 
 

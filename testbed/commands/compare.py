@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.numbers import read_number
 from testbed.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,11 +18,13 @@ _MOST_BESIDE = 3  # groups; more stand below each other
 
 def add_parser(commands: Any) -> None:
     """Add `compare` to the commands."""
-    parser = commands.add_parser("compare", help="how runs differ, with confidence intervals")
+    parser = commands.add_parser(
+        "compare", help="compare the metrics of runs, with confidence intervals"
+    )
     parser.add_argument(
         "runs", type=Path, nargs="+", metavar="RUN", help="run directories or folders of sweeps"
     )
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_compare)
 
 
@@ -98,9 +101,9 @@ def _of_seeds(comparison: "Comparison") -> list[list[str]]:
     for name, (cell,) in comparison.rows.items():
         values = [run.metrics[name] for run in runs if name in run.metrics]
         known = cell.low is not None and cell.high is not None
-        interval = f"[{cell.low:.4g}, {cell.high:.4g}]" if known else "-"
-        extremes = [f"{min(values):.4g}", f"{max(values):.4g}"]
-        lines.append([name, f"{cell.mean:.4g}", interval, *extremes])
+        interval = f"[{read_number(cell.low)}, {read_number(cell.high)}]" if known else "-"
+        extremes = [f"{read_number(min(values))}", f"{read_number(max(values))}"]
+        lines.append([name, f"{read_number(cell.mean)}", interval, *extremes])
     return lines
 
 
@@ -117,10 +120,10 @@ def _mean(cell: "Cell") -> str:
     if cell.mean is None:
         return "-"
     if cell.low is None or cell.high is None:
-        return f"{cell.mean:.4g}"
+        return f"{read_number(cell.mean)}"
     if cell.low == cell.high:
-        return f"{cell.mean:.4g} ±0"
-    return f"{cell.mean:.4g} [{cell.low:.4g}, {cell.high:.4g}]"
+        return f"{read_number(cell.mean)} ±0"
+    return f"{read_number(cell.mean)} [{read_number(cell.low)}, {read_number(cell.high)}]"
 
 
 def _difference(cell: "Cell") -> str:

@@ -13,9 +13,9 @@ from testbed.sweeps.file import Sweep
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that start a run and leave it to itself."""
     parser.add_argument(
-        "--detach", action="store_true", help="go on without a terminal; see tdo status"
+        "--detach", action="store_true", help="run in the background; tdo status prints its state"
     )
-    parser.add_argument("--id", metavar="ID", help="of a detached run: its id; default: made up")
+    parser.add_argument("--id", metavar="ID", help="id of a detached run; default: a new one")
 
 
 def start(sweep: Sweep, options: argparse.Namespace) -> int:
@@ -27,10 +27,10 @@ def start(sweep: Sweep, options: argparse.Namespace) -> int:
     what = Launch(sweep.name, " and ".join(backends), options.out, options.id, directory)
     folder = launch(what, sys.argv[1:])
     status = folder.status()
-    print(f"{sweep.name}: run {status.id} goes on by itself, as process {status.pid}")
-    print(f"  how it is doing   tdo status {status.id}{_results(options)}")
-    print(f"  what it prints    tail -f {folder.log}")
-    print(f"  to end it early   {'sudo ' if 'emulation' in backends else ''}kill {status.pid}")
+    print(f"{sweep.name}: run {status.id} started in the background, process {status.pid}")
+    print(f"  state    tdo status {status.id}{_results(options)}")
+    print(f"  output   tail -f {folder.log}")
+    print(f"  stop     {'sudo ' if 'emulation' in backends else ''}kill {status.pid}")
     if options.json:
         print(json.dumps(status.to_dict()))
     return 0

@@ -10,8 +10,10 @@ from testbed.doctor import Finding, can_emulate, examine
 
 def add_parser(commands: Any) -> None:
     """Add `doctor` to the commands."""
-    parser = commands.add_parser("doctor", help="say what this machine can do, and what it lacks")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser = commands.add_parser(
+        "doctor", help="check what this machine can do, with a command to fix each miss"
+    )
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_run)
 
 

@@ -17,11 +17,15 @@ def add_parser(commands: Any) -> None:
     things = parser.add_subparsers(metavar="WHAT", required=True)
     kinds = things.add_parser("kinds", help="all kinds of all sections, with their settings")
     kinds.set_defaults(run=_list_kinds)
-    runs = things.add_parser("runs", help="runs below the results, the newest first")
-    runs.add_argument("--out", type=Path, default=Path("results"), help="default: results")
+    runs = things.add_parser("runs", help="all runs in the results folder, newest first")
+    runs.add_argument(
+        "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
+    )
     runs.set_defaults(run=_list_runs)
     for thing in (kinds, runs):
-        thing.add_argument("--json", action="store_true", help="end with one JSON object")
+        thing.add_argument(
+            "--json", action="store_true", help="end the output with one JSON object"
+        )
 
 
 def _list_kinds(options: argparse.Namespace) -> int:

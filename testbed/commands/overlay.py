@@ -47,14 +47,37 @@ def add_parser(commands: Any) -> None:
 def _add_build(actions: Any) -> None:
     parser = actions.add_parser("build", help="compute an overlay from interests")
     parser.add_argument("kind", metavar="KIND", choices=OVERLAYS, help=", ".join(OVERLAYS))
-    parser.add_argument("--interests", type=Path, metavar="FILE", help="lines `node topic`")
-    parser.add_argument("--nodes", type=int, metavar="N", help="draw interests of N nodes")
-    parser.add_argument("--topics", type=int, metavar="N", help="in all")
-    parser.add_argument("--topics-per-node", type=_topic_range, metavar="A or A..B")
-    parser.add_argument("--popularity", choices=get_args(Shape), help="default: uniform")
-    parser.add_argument("--weights", type=Path, metavar="MATRIX", help="of all pairs, a row a line")
+    parser.add_argument(
+        "--interests",
+        type=Path,
+        metavar="FILE",
+        help="lines `node topic`; default: interests are drawn",
+    )
+    parser.add_argument(
+        "--nodes",
+        type=int,
+        metavar="N",
+        help="draw interests of N nodes; default: none, with a file",
+    )
+    parser.add_argument(
+        "--topics", type=int, metavar="N", help="topics in all; default: none, with a file"
+    )
+    parser.add_argument(
+        "--topics-per-node", type=_topic_range, metavar="A or A..B",
+        help="topics that a node wants; default: none, with a file",
+    )  # fmt: skip
+    parser.add_argument(
+        "--popularity", choices=get_args(Shape), help="of drawn topics; default: uniform"
+    )
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        metavar="MATRIX",
+        help="delays of all pairs, a row a line; default: none",
+    )
     _add_common_arguments(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
+                        help="the overlay file to write; required")  # fmt: skip
     parser.set_defaults(run=_run_build)
 
 
@@ -62,10 +85,14 @@ def _add_route(actions: Any) -> None:
     parser = actions.add_parser("route", help="disseminate publications over an overlay")
     parser.add_argument("file", type=Path, help="an overlay file")
     parser.add_argument("--pubsub", metavar="KIND", choices=PUBSUBS, required=True,
-                        help=", ".join(PUBSUBS))  # fmt: skip
+                        help=f"{', '.join(PUBSUBS)}; required")  # fmt: skip
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--publications", type=Path, metavar="FILE", help="lines `publisher topic`")
-    source.add_argument("--events", type=int, metavar="N", help="draw N publications")
+    source.add_argument(
+        "--publications", type=Path, metavar="FILE", help="lines `publisher topic`; default: drawn"
+    )
+    source.add_argument(
+        "--events", type=int, metavar="N", help="draw N publications; default: none, with a file"
+    )
     _add_common_arguments(parser)
     parser.set_defaults(run=_run_route)
 
@@ -73,9 +100,11 @@ def _add_route(actions: Any) -> None:
 def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes",
-        help="a setting of the kind; `tdo list kinds` prints all",
+        help="a setting of the kind; `tdo list kinds` prints all; default: none",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of random draws; default: 1"
+    )
     parser.add_argument("--json", action="store_true", help="end with one JSON object")
 
 

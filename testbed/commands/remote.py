@@ -18,53 +18,75 @@ def add_parser(commands: Any) -> None:
     remote = commands.add_parser("remote", help="run on another machine over SSH")
     actions = remote.add_subparsers(metavar="ACTION", required=True)
     _add_run(actions)
-    status = actions.add_parser("status", help="say how runs there are doing")
+    status = actions.add_parser("status", help="print the state of runs there")
     _add_place(status)
-    status.add_argument("id", nargs="?", metavar="RUN", help="a run's id, or its beginning")
-    status.add_argument("--follow", action="store_true", help="print what the run prints")
-    status.add_argument("--json", action="store_true", help="end with one JSON object")
+    status.add_argument(
+        "id", nargs="?", metavar="RUN", help="id of a run, or the beginning of the id"
+    )
+    status.add_argument(
+        "--follow", action="store_true", help="print the output of the run as it goes on"
+    )
+    status.add_argument("--json", action="store_true", help="end the output with one JSON object")
     status.set_defaults(run=_status)
-    fetch = actions.add_parser("fetch", help="bring the results of a run here")
+    fetch = actions.add_parser("fetch", help="copy the results of a run to this machine")
     _add_place(fetch)
-    fetch.add_argument("id", metavar="RUN", help="a run's id, or its beginning")
-    fetch.add_argument("--out", type=Path, default=Path("results"), help="default: results")
+    fetch.add_argument("id", metavar="RUN", help="id of a run, or the beginning of the id")
+    fetch.add_argument(
+        "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
+    )
     fetch.set_defaults(run=_fetch)
-    clean = actions.add_parser("clean", help="remove what was sent there; results are kept")
+    clean = actions.add_parser("clean", help="remove what was sent there, except results")
     _add_place(clean)
-    clean.add_argument("--runs", action="store_true", help="also the runs that were fetched")
+    clean.add_argument("--runs", action="store_true", help="also remove the runs that were fetched")
     clean.set_defaults(run=_clean)
 
 
 def _add_run(actions: Any) -> None:
     parser = actions.add_parser("run", help="send an experiment, run it there, fetch the results")
     _add_place(parser)
-    parser.add_argument("file", type=Path, help="an experiment file here; lists in it are swept")
-    parser.add_argument("--backend", choices=BACKENDS, help="instead of the file's")
-    parser.add_argument("--seed", type=int, help="instead of the file's")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
-    parser.add_argument("--no-report", action="store_true", help="run, and analyse nothing")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
-    parser.add_argument("--detach", action="store_true", help="start it, and do not wait for it")
-    parser.add_argument("--no-fetch", action="store_true", help="leave the results there")
     parser.add_argument(
-        "--beside", action="store_true", help="even if another emulated run goes on"
+        "file", type=Path, help="an experiment file on this machine; lists in it make a sweep"
+    )
+    parser.add_argument("--backend", choices=BACKENDS, help="default: that of the file")
+    parser.add_argument("--seed", type=int, metavar="N", help="default: that of the file")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="changes",
+        help="change a key of the file, as in topology.hosts=20; may be repeated; default: none",
+    )
+    parser.add_argument("--no-report", action="store_true", help="do not analyse the run")
+    parser.add_argument(
+        "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
+    )
+    parser.add_argument("--detach", action="store_true", help="start the run and return")
+    parser.add_argument(
+        "--no-fetch", action="store_true", help="do not copy the results to this machine"
+    )
+    parser.add_argument(
+        "--beside", action="store_true", help="start even if another emulated run is going on there"
     )
     parser.add_argument(
         "--environment",
         metavar="DIR",
-        help="a Python environment there that has what the testbed needs; default: one is made",
+        help="a Python environment there with the testbed's dependencies; default: a new one",
     )
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_run)
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("host", metavar="HOST", help="as you would give it to ssh")
+    parser.add_argument("host", metavar="HOST", help="host as for ssh")
     parser.add_argument(
-        "--ssh-config", type=Path, metavar="FILE", help="as from `vagrant ssh-config`"
+        "--ssh-config", type=Path, metavar="FILE", help="an SSH configuration; default: that of ssh"
     )
     parser.add_argument(
-        "--folder", default=".tdo", metavar="DIR", help="for what is ours there; default: ~/.tdo"
+        "--folder",
+        default=".tdo",
+        metavar="DIR",
+        help="folder there for all files of the testbed; default: ~/.tdo",
     )
 
 
@@ -94,7 +116,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             run = follow_run(far, run_id, _print_line)
         except KeyboardInterrupt:
-            _say(f"the run goes on there; later: tdo remote fetch {options.host} {run_id}")
+            _say(f"the run continues there; its results: tdo remote fetch {options.host} {run_id}")
             raise
         if run["phase"] != "finished":
             print(f"tdo: {options.host}: run {run_id}: {run['died']}", file=sys.stderr)

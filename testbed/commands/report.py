@@ -14,9 +14,9 @@ _VALID, _NOT_VALID = "valid", 3
 
 def add_parser(commands: Any) -> None:
     """Add `report` to the commands."""
-    parser = commands.add_parser("report", help="write a run's report.html and figures")
+    parser = commands.add_parser("report", help="write report.html and the figures of a run")
     parser.add_argument("directory", type=Path, help="a run directory, complete or not")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_report)
 
 

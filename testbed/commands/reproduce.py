@@ -32,7 +32,7 @@ _USUAL_TERMINAL = (120, 24)
 def add_parser(commands: Any) -> None:
     """Add `reproduce` to the commands."""
     parser = commands.add_parser(
-        "reproduce", help="run or compute what published claims need, and say whether they hold"
+        "reproduce", help="run what published claims need, and print whether they hold"
     )
     parser.add_argument(
         "claims",
@@ -41,20 +41,19 @@ def add_parser(commands: Any) -> None:
         help="an id as in T1, or the letter of a paper for all of its claims; default: all",
     )
     parser.add_argument(
-        "--list", action="store_true", help="print claims with paper and section, and do nothing"
+        "--list", action="store_true", help="only print the claims, with paper and section"
     )
     parser.add_argument(
         "--scale",
         choices=_SCALES,
         default="small",
-        help="small (default): for a look, in minutes; paper: the sizes of the paper, for the "
-        "record",
+        help="small: reduced sizes, minutes; paper: the sizes of the paper; default: small",
     )
     parser.add_argument(
         "--backend",
         choices=BACKENDS,
         default="simulation",
-        help="default: simulation; emulated runs are done one after another, in their own time",
+        help="emulated runs run one after another, in real time; default: simulation",
     )
     parser.add_argument(
         "--set",
@@ -62,11 +61,13 @@ def add_parser(commands: Any) -> None:
         default=[],
         metavar="KEY=VALUE",
         dest="changes",
-        help="change every sweep, and every computation that has the key, beyond its scale, as "
-        "in seed='[1, 2, 3, 4, 5]'",
+        help="change a key of every sweep, and of every computation that has it, as in "
+        "seed='[1, 2, 3, 4, 5]'; may be repeated; default: none",
     )
-    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.add_argument(
+        "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
+    )
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     add_arguments(parser)
     parser.set_defaults(run=_reproduce)
 
@@ -98,7 +99,7 @@ def perform(options: argparse.Namespace, carriers: Carriers) -> int:
     page = _write_page(options, results, files)
     print()
     print(format_table(results, shutil.get_terminal_size(_USUAL_TERMINAL).columns))
-    print(f"\n{page} shows all of it")
+    print(f"\nreport: {page}")
     if options.json:
         print(json.dumps({"claims": [to_json(r) for r in results], "page": str(page)}))
     return _exit_status(results, verdicts)

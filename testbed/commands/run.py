@@ -25,31 +25,44 @@ _NOT_VALID = 3
 
 def add_parser(commands: Any) -> None:
     """Add `run` and `rerun` to the commands."""
-    parser = commands.add_parser("run", help="run an experiment (emulated ones need root)")
-    parser.add_argument("file", type=Path, help="an experiment file; lists in it are swept")
-    parser.add_argument("--backend", choices=BACKENDS, help="instead of the file's")
-    parser.add_argument("--seed", type=int, help="instead of the file's")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
+    parser = commands.add_parser("run", help="run an experiment; an emulated one requires root")
+    parser.add_argument("file", type=Path, help="an experiment file; lists in it make a sweep")
+    parser.add_argument("--backend", choices=BACKENDS, help="default: that of the file")
+    parser.add_argument("--seed", type=int, metavar="N", help="default: that of the file")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="changes",
+        help="change a key of the file, as in topology.hosts=20; may be repeated; default: none",
+    )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help="where data files are, such as social graphs; default: $TDO_DATA, else data",
+        help="folder of data files, such as social graphs; default: $TDO_DATA, else data",
     )
     _add_outputs(parser)
     add_arguments(parser)
     detached.add_arguments(parser)
     parser.set_defaults(run=_run)
-    again = commands.add_parser("rerun", help="the same run again, from its directory")
+    again = commands.add_parser("rerun", help="repeat a run from its directory")
     again.add_argument("directory", type=Path, help="a run directory")
     _add_outputs(again)
     again.set_defaults(run=_rerun)
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
-    parser.add_argument("--no-report", action="store_true", help="run, and analyse nothing")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        default=Path("results"),
+        help="folder of the results; default: results",
+    )
+    parser.add_argument("--no-report", action="store_true", help="do not analyse the run")
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -101,7 +114,7 @@ def _say(line: str) -> None:
 
 
 def _print_verdict(outcome: Outcome) -> None:
-    print(f"\n{outcome.records} records in {outcome.path}")
+    print(f"\n{outcome.records:,} records in {outcome.path}")
     print(f"verdict: {outcome.verdict}")
     for reason in outcome.reasons:
         print(f"  {reason}")

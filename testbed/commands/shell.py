@@ -30,15 +30,30 @@ Leave with `exit`; the network goes with you.
 
 def add_parser(commands: Any) -> None:
     """Add `shell` to the commands."""
-    parser = commands.add_parser("shell", help="build a network and walk around in it (root)")
-    parser.add_argument("file", type=Path, help="an experiment, or a topology of any known format")
-    parser.add_argument(
-        "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave"
+    parser = commands.add_parser(
+        "shell", help="build a network and open Mininet's prompt; requires root"
     )
-    parser.add_argument("--links", choices=("netem", "delay-line"), help="how to make links")
-    parser.add_argument("--seed", type=int, default=0, help="seed of losses on links")
+    parser.add_argument("file", type=Path, help="an experiment, or a topology in any known format")
     parser.add_argument(
-        "--capture", type=Path, metavar="FOLDER", help="write every packet to this new folder"
+        "-c",
+        dest="commands",
+        action="append",
+        metavar="COMMAND",
+        help="run a command and exit; may be repeated; default: the prompt",
+    )
+    parser.add_argument(
+        "--links",
+        choices=("netem", "delay-line"),
+        help="implementation of links; default: netem where the kernel has it",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of random losses on links; default: 0"
+    )
+    parser.add_argument(
+        "--capture",
+        type=Path,
+        metavar="FOLDER",
+        help="write every packet to this new folder; default: no capture",
     )
     parser.set_defaults(run=_run)
 
@@ -49,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     commands = options.commands
     if commands is None and not sys.stdin.isatty():
         commands = sys.stdin.read().splitlines()
-    print(f"{len(underlay.routers)} routers, {len(underlay.hosts)} hosts", flush=True)
+    print(f"{len(underlay.routers):,} routers, {len(underlay.hosts):,} hosts", flush=True)
     network = EmulatedNetwork(
         underlay, links=options.links, seed=options.seed, on_phase=_print_phase
     )
@@ -71,7 +86,7 @@ def _capturing(network: EmulatedNetwork, folder: Path | None) -> Iterator[None]:
         yield
         figures = capture.finish()
     hand_over([folder])
-    print(f"{figures['packets']} packets in {folder}, {figures['dropped']} dropped")
+    print(f"{figures['packets']:,} packets in {folder}, {figures['dropped']:,} dropped")
 
 
 def _load(path: Path) -> Underlay:

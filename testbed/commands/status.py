@@ -17,11 +17,15 @@ Run = Mapping[str, Any]
 
 def add_parser(commands: Any) -> None:
     """Add `status` to the commands."""
-    parser = commands.add_parser("status", help="say how detached runs are doing")
-    parser.add_argument("id", nargs="?", metavar="RUN", help="a run's id, or its beginning")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="default: results")
-    parser.add_argument("--all", action="store_true", help="also runs that ended long ago")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser = commands.add_parser("status", help="print the state of detached runs")
+    parser.add_argument(
+        "id", nargs="?", metavar="RUN", help="id of a run, or the beginning of the id; default: all"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
+    )
+    parser.add_argument("--all", action="store_true", help="also list runs that ended long ago")
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_run)
 
 

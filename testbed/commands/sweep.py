@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.numbers import read_number
 from testbed.commands.analyze import analyze_apart
 from testbed.commands.carriers import carry_in_session, carry_on_spark
 from testbed.commands.privileges import require_root
@@ -45,7 +46,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
     rows = play_sweep(sweep, directory, carriers, measure is not None, _say)
     print()
     print_table(sweep.keys, rows)
-    print(f"\n{directory.path}/runs.csv has all of it")
+    print(f"\n{directory.path}/runs.csv has all runs")
     drawn = [] if options.no_report else draw_figures(sweep, rows, directory)
     verdicts = Counter(row["verdict"] for row in rows)
     if options.json:
@@ -107,7 +108,7 @@ def _title(column: str, columns: Sequence[str]) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return read_number(value)
     return "-" if value is None else str(value)
 
 
@@ -158,12 +159,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master",
         metavar="URL",
-        help="of a sweep's simulated runs: a Spark master; default: this machine's cores. On a "
+        help="Spark master for the simulated runs of a sweep; default: this machine's cores. On a "
         "cluster, --out must be a folder that all machines share, and workers need this Python "
         "(or PYSPARK_PYTHON) with the testbed's dependencies",
     )
     parser.add_argument(
-        "--jobs", type=_positive, metavar="N", help="of a sweep: at most N runs side by side"
+        "--jobs",
+        type=_positive,
+        metavar="N",
+        help="of a sweep: runs at the same time; default: one a core",
     )
 
 

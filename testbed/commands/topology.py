@@ -33,6 +33,11 @@ _DOMAIN_SIZES = {
     "stub_domains_per_transit_router": "stub domains on a transit router, on average",
     "routers_per_stub_domain": "routers in a stub domain, on average",
 }
+_LINKED = {
+    "domain": "between two transit domains",
+    "transit": "between two routers of a transit domain",
+    "stub": "between two routers of a stub domain",
+}
 _DISTRIBUTION_TITLES = ("mean", "5 %", "25 %", "median", "75 %", "95 %", "max")
 
 
@@ -60,63 +65,109 @@ def _add_generate(actions: Any) -> None:
     _add_transit_stub_arguments(transit_stub)
     transit_stub.set_defaults(run=_run_generate, make=_make_transit_stub)
     for model in (waxman, hierarchical, transit_stub):
-        model.add_argument("--seed", type=int, required=True, metavar="N")
+        model.add_argument(
+            "--seed",
+            type=int,
+            required=True,
+            metavar="N",
+            help="seed of all random choices; required",
+        )
         _add_common_arguments(model)
 
 
 def _add_waxman_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--routers", type=int, default=1640, metavar="N")
-    parser.add_argument("--links-per-router", type=int, default=2, metavar="M")
-    parser.add_argument("--link-share", type=float, default=0.15, help="BRITE's alpha")
-    parser.add_argument("--distance-scale", type=float, default=0.2, help="BRITE's beta")
+    parser.add_argument(
+        "--routers", type=int, default=1640, metavar="N", help="number of routers; default: 1640"
+    )
+    parser.add_argument(
+        "--links-per-router",
+        type=int,
+        default=2,
+        metavar="M",
+        help="links of each new router, BRITE's m; default: 2",
+    )
+    parser.add_argument(
+        "--link-share", type=float, metavar="A", default=0.15, help="BRITE's alpha; default: 0.15"
+    )
+    parser.add_argument(
+        "--distance-scale", type=float, metavar="B", default=0.2, help="BRITE's beta; default: 0.2"
+    )
 
 
 def _add_hierarchy_arguments(parser: argparse.ArgumentParser) -> None:
     default = PAPER_HIERARCHY
     _add_waxman_arguments(parser)
     parser.add_argument(
-        "--autonomous-systems", type=int, metavar="N", help="in proportion to the routers if absent"
+        "--autonomous-systems", type=int, metavar="N", help="default: in proportion to the routers"
     )
     parser.add_argument(
-        "--links-per-system", type=int, default=default.links_per_system, metavar="M"
+        "--links-per-system",
+        type=int,
+        default=default.links_per_system,
+        metavar="M",
+        help=f"links of each new autonomous system; default: {default.links_per_system}",
     )
     parser.add_argument(
         "--edge-connection",
         choices=EDGE_CONNECTIONS,
         default=default.edge_connection,
-        help="which border routers link two autonomous systems",
+        help="which border routers link two autonomous systems; "
+        f"default: {default.edge_connection}",
     )
     parser.add_argument(
         "--border-degree",
         type=int,
         default=default.border_degree,
         metavar="K",
-        help="least degree of a border router, with smallest-k-degree",
+        help="least degree of a border router, with smallest-k-degree; "
+        f"default: {default.border_degree}",
     )
 
 
 def _add_transit_stub_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--routers", type=int, metavar="N", help="in all; domain sizes follow unless given"
+        "--routers",
+        type=int,
+        metavar="N",
+        help="number of routers; default: 1584, or by the domain sizes",
     )
     for name, text in _DOMAIN_SIZES.items():
-        parser.add_argument(_option(name), type=int, metavar="N", help=text)
+        parser.add_argument(
+            _option(name), type=int, metavar="N", help=f"{text}; default: by --routers"
+        )
     for name, probability in (("domain", 0.5), ("transit", 0.6), ("stub", 0.42)):
         parser.add_argument(
-            f"--{name}-link-probability", type=float, default=probability, metavar="P"
+            f"--{name}-link-probability",
+            type=float,
+            default=probability,
+            metavar="P",
+            help=f"probability of a link {_LINKED[name]}; default: {probability}",
         )
-    parser.add_argument("--extra-transit-stub-links", type=int, default=0, metavar="N")
-    parser.add_argument("--extra-stub-stub-links", type=int, default=0, metavar="N")
+    for kind in ("transit-stub", "stub-stub"):
+        parser.add_argument(
+            f"--extra-{kind}-links",
+            type=int,
+            default=0,
+            metavar="N",
+            help=f"additional {kind} links; default: 0",
+        )
     _add_delay_per_unit(parser)
 
 
 def _add_import(actions: Any) -> None:
     parser = actions.add_parser("import", help="convert a file of another tool")
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, help="a file in one of the formats below")
     known = "; ".join(f"{name}: {format.description}" for name, format in FORMATS.items())
-    parser.add_argument("--format", metavar="F", help=f"recognised if not given. {known}")
-    parser.add_argument("--default-delay", metavar="5ms", help="for links without a delay")
-    parser.add_argument("--seed", type=int, metavar="N", help="for hosts and what else is random")
+    parser.add_argument("--format", metavar="F", help=f"default: recognised by content. {known}")
+    parser.add_argument(
+        "--default-delay", metavar="DELAY", help="delay of links without one; default: none"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of all random choices; default: none, where nothing is random",
+    )
     _add_delay_per_unit(parser)
     _add_common_arguments(parser)
     parser.set_defaults(run=_run_import)
@@ -124,28 +175,48 @@ def _add_import(actions: Any) -> None:
 
 def _add_show(actions: Any) -> None:
     parser = actions.add_parser("show", help="describe and draw an underlay")
-    parser.add_argument("file", type=Path, help="an underlay, or a file that `import` knows")
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
-    parser.add_argument("--picture", type=Path, metavar="P", help="an .svg, .png or .pdf file")
+    parser.add_argument(
+        "file", type=Path, help="an underlay, or a file in a format that `import` reads"
+    )
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="P",
+        help="draw it to an .svg, .png or .pdf file; default: no picture",
+    )
     parser.set_defaults(run=_run_show)
 
 
 def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of everything that writes an underlay."""
-    parser.add_argument("--hosts", type=int, default=0, metavar="N", help="on random routers")
     parser.add_argument(
-        "--anonymous-routers", type=float, metavar="SHARE", help="that never answer probes"
+        "--hosts", type=int, default=0, metavar="N", help="hosts on random routers; default: 0"
     )
     parser.add_argument(
-        "--asymmetry", type=float, metavar="SPREAD", help="delays differ by direction by this share"
+        "--anonymous-routers",
+        type=float,
+        metavar="SHARE",
+        help="share of routers that never answer probes; default: 0",
     )
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument(
+        "--asymmetry",
+        type=float,
+        metavar="SPREAD",
+        help="share by which delays of directions differ; default: 0",
+    )
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="file to write; required"
+    )
 
 
 def _add_delay_per_unit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--delay-per-unit", default="100us", metavar="100us", help="of GT-ITM's lengths"
+        "--delay-per-unit",
+        default="100us",
+        metavar="DELAY",
+        help="delay of a unit of GT-ITM's lengths; default: 100us",
     )
 
 

@@ -81,7 +81,7 @@ class AgentProcesses:
             self._tell(group, {"stop": host})
 
     def restart(self, host: str) -> None:
-        """Start an agent anew where it was killed."""
+        """Restart an agent that was killed."""
         group = self._group(host)
         if len(group.specs) > 1:
             self._tell(group, {"restart": host})

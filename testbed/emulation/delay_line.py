@@ -164,7 +164,7 @@ class DelayLine:
         self._forget(now_ns)
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
         sequence = self._sequence
-        # Few ready devices mean bursts; many mean a packet each, and a second read is in vain.
+        # Few ready devices mean bursts; many mean a packet each, and a second read finds nothing.
         reads = _READS_AT_ONCE if len(ready) <= _FEW_DEVICES else 1
         for descriptor, _ in ready:
             channel = self._channel_of.get(descriptor)

@@ -22,7 +22,7 @@ class EmulatedFaults:
         self._agents.leave(fault.target)
 
     def restart_agent(self, fault: Fault) -> None:
-        """Start an agent anew."""
+        """Restart an agent."""
         self._agents.restart(fault.target)
 
     def link_down(self, fault: Fault) -> None:

@@ -101,7 +101,7 @@ class Forecast:
         if not self.is_fine:
             text += self._advise()
         if self.rehearsed_s is not None:
-            text += f"; rehearsed only the first {self.rehearsed_s:g} s"
+            text += f"; based on only the first {self.rehearsed_s:g} s"
         return text
 
     def _describe_busy(self) -> str:
@@ -112,7 +112,7 @@ class Forecast:
         return f"the delay line {be} {self.line_busy:.0%} and the machine {machine}"
 
     def _advise(self) -> str:
-        doubt = f", expected at most {_MOST_BUSY:.0%}: the figures will not be trusted; "
+        doubt = f", expected at most {_MOST_BUSY:.0%}: the times would not be valid; "
         if self.enough_time_scale is None:
             return (
                 f"{doubt}no time_scale up to {_SCALES[-1]} stretches time enough: use a smaller "
@@ -167,7 +167,7 @@ def rehearse(
             messages[second] += simulator.messages - before
             if time.monotonic() - spoken_s > _PROGRESS_S:
                 spoken_s = time.monotonic()
-                say(f"rehearsal: {simulator.now_us / 1e6:.0f} of {experiment.duration_s:g} s")
+                say(f"forecast: {simulator.now_us / 1e6:.0f} of {experiment.duration_s:g} s")
     whole, rest_us = divmod(simulator.now_us, 1_000_000)
     counted = [*crossings.by_second, *[0] * (whole + 1)]
     loads = [Load(counted[second], messages[second]) for second in range(whole)]

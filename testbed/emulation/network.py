@@ -36,7 +36,7 @@ _SYSCTLS = {
     "ipv4/icmp_ratemask": "0",  # no kind of ICMP message is rate-limited
     "ipv4/conf/all/rp_filter": "0",  # routes may be asymmetric
     "ipv4/conf/default/rp_filter": "0",
-    "ipv6/conf/all/disable_ipv6": "1",  # nobody asked for its chatter on the links
+    "ipv6/conf/all/disable_ipv6": "1",  # its own traffic would be on the links
     "ipv6/conf/default/disable_ipv6": "1",
 }
 _ANONYMITY = """

@@ -37,7 +37,7 @@ def emulate(
     links = choose_links(wanted, experiment.seed).kind
     forecast = foresee(experiment, underlay, specs, links == DelayLineLinks.kind, say)
     say(str(forecast))
-    say(f"building {len(underlay.routers)} routers and {len(underlay.hosts)} hosts")
+    say(f"building {len(underlay.routers):,} routers and {len(underlay.hosts):,} hosts")
     with (
         EmulatedNetwork(stretched, links=links, seed=experiment.seed, time_scale=scale) as network,
         _capture(experiment, network, folder.parent / "captures") as capture,
@@ -45,14 +45,14 @@ def emulate(
         agents = AgentProcesses(network, experiment, specs, folder)
         others = OtherNetworks(network.ledger.run_id)
         try:
-            say(f"starting {len(specs)} agents, links by {network.link_layer.kind}")
+            say(f"starting {len(specs):,} agents, links by {network.link_layer.kind}")
             agents.start()
             before, held_ns = _processor_ticks(), network.clock.held_ns
             clock = _play(experiment, network, agents, others, say)
             stolen_share = _stolen_share(before, _processor_ticks())
             held_s = (network.clock.held_ns - held_ns) / 1e9
             if held_s > _PROGRESS_S:
-                say(f"time stood still for {held_s:.0f} s, so that links could keep up")
+                say(f"the clock of the run paused for {held_s:.0f} s, as links were behind")
             processes = agents.finish()
         finally:
             agents.stop()

@@ -5,10 +5,10 @@ Everything here comes from the tables of kinds and the classes that they list.
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from testbed.experiment.faults import FAULTS, Fault, FaultKind
+from testbed.experiment.faults import FAULTS, TARGET_FORMS, Fault, FaultKind
 from testbed.experiment.kinds import SECTIONS, find_kind
 from testbed.experiment.settings import Setting, settings_of
 from topologies.overlays.kinds import OVERLAYS, PUBSUBS, find_overlay, find_pubsub
@@ -54,31 +54,38 @@ def list_kinds() -> Iterator[KnownKind]:
     for section, kinds in SECTIONS.items():
         for kind in kinds:
             cls = find_kind(section, kind)
-            yield KnownKind(section, kind, _first_line(cls), _describe_all(cls.Settings))
+            yield KnownKind(section, kind, _first_line(cls), describe_settings(cls.Settings))
     for action, fault in FAULTS.items():
         yield KnownKind(_FAULT_SECTION, action, fault.description, _describe_fault(fault))
     for command, (kinds, find) in OFFLINE.items():
         for kind in kinds:
             cls = find(kind)
-            yield KnownKind(command, kind, _first_line(cls), _describe_all(cls.Settings))
+            yield KnownKind(command, kind, _first_line(cls), describe_settings(cls.Settings))
 
 
 def _first_line(cls: type[Any]) -> str:
     return (inspect.getdoc(cls) or "").partition("\n")[0]
 
 
-def _describe_all(cls: type[Any]) -> tuple[KnownSetting, ...]:
+def describe_settings(cls: type[Any]) -> tuple[KnownSetting, ...]:
+    """The keys of a class of settings, without the one that names a kind."""
     known = settings_of(cls)
     return tuple(_describe(known[name]) for name in known if name not in _NAMES_A_KIND)
 
 
 def _describe_fault(fault: FaultKind) -> tuple[KnownSetting, ...]:
-    """Time and target, which every fault has, and what this one needs beside them."""
+    """Time and target, which every fault has, and the keys that this one requires beside them."""
     known = settings_of(Fault)
     every = [name for name, setting in known.items() if setting.is_required]
-    return tuple(
-        _describe(known[name]) for name in (*every, *fault.needs) if name not in _NAMES_A_KIND
-    )
+    keys = [name for name in (*every, *fault.needs) if name not in _NAMES_A_KIND]
+    return tuple(_describe_key(known[name], fault) for name in keys)
+
+
+def _describe_key(setting: Setting, fault: FaultKind) -> KnownSetting:
+    described = replace(_describe(setting), default=None, is_required=True)
+    if setting.name == "target":
+        return replace(described, description=TARGET_FORMS[fault.target])
+    return described
 
 
 def _describe(setting: Setting) -> KnownSetting:

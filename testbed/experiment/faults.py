@@ -1,8 +1,8 @@
 """Faults: one row for each action, and what the faults of an experiment mean on its network.
 
-A row says what an action is about, and whether it is planned as another one on single links. Each
-backend carries out the others, with a method of the name of the action: `testbed.simulation.faults`
-and `testbed.emulation.faults`.
+A row has the action's type of target, and whether it is planned as another action on single links.
+Each backend carries out the other actions, with a method of the action's name:
+`testbed.simulation.faults` and `testbed.emulation.faults`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,24 +16,30 @@ from testbed.experiment.settings import check_choice, read_settings
 from topologies.underlay import Underlay
 
 Target = Literal["agent", "link", "router", "routers"]
+TARGET_FORMS: Mapping[Target, str] = {
+    "agent": "name of the agent's host, as in 'h3'",
+    "link": "the two ends of the link in either order, as in 'r1-r2'",
+    "router": "name of the router, as in 'r4'",
+    "routers": "names of some routers, not all, with spaces between, as in 'r1 r2'",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that goes wrong, or well again, at a time."""
+    """A failure or a repair at a time of the run."""
 
-    at_s: Annotated[float, Meta(description="when it happens")]
+    at_s: Annotated[float, Meta(description="time of the run, 0 to duration_s")]
     action: str
-    target: Annotated[str, Meta(description="what it happens to")]
-    delay_us: Annotated[int, Meta(description="the new delay of the link")] = 0
+    target: Annotated[str, Meta(description="what the action applies to")]
+    delay_us: Annotated[int, Meta(description="new delay of the link, above 0")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """An action: what it is about, what it does, and what has to be given beside time and target.
+    """An action: its type of target, what it does, and keys it requires beside time and target.
 
-    One that is `planned_as` another is that one on every link between some routers and all others.
-    `ends_agent` and `is_repair` tell an analysis what to expect of it.
+    An action that is `planned_as` another one is that one on every link between these routers and
+    the others. `ends_agent` and `is_repair` tell an analysis what to expect of it.
     """
 
     target: Target
@@ -46,16 +52,16 @@ class FaultKind:
 
 FAULTS: Mapping[str, FaultKind] = {
     "kill-agent": FaultKind(
-        "agent", "ends an agent at once; the others are not told", ends_agent=True
+        "agent", "ends an agent at once; other agents are not told", ends_agent=True
     ),
     "stop-agent": FaultKind(
-        "agent", "ends an agent after it has told the others that it leaves", ends_agent=True
+        "agent", "ends an agent after it has told its peers that it leaves", ends_agent=True
     ),
     "restart-agent": FaultKind(
-        "agent", "starts an agent that was ended, or that starts later", is_repair=True
+        "agent", "starts an agent that was ended, or that has not started yet", is_repair=True
     ),
     "link-down": FaultKind("link", "cuts a link; routes avoid it"),
-    "link-up": FaultKind("link", "mends a link; routes use it again", is_repair=True),
+    "link-up": FaultKind("link", "restores a link; routes use it again", is_repair=True),
     "router-down": FaultKind("router", "switches a router off with all its links; routes avoid it"),
     "router-up": FaultKind("router", "switches a router on again", is_repair=True),
     "partition": FaultKind(
@@ -63,7 +69,7 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "heal": FaultKind(
         "routers",
-        "mends all links between these routers and the others",
+        "restores all links between these routers and the others",
         planned_as="link-up",
         is_repair=True,
     ),

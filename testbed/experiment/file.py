@@ -32,25 +32,52 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 class Experiment:
     """One experiment, with nothing left open."""
 
-    name: str
-    seed: Annotated[int, Meta(ge=0)] = 1
-    backend: Backend = "emulation"
-    duration_s: Annotated[float, Meta(gt=0)] = 10.0
-    time_scale: Annotated[float, Meta(ge=1)] = 1.0
-    agents_per_process: Annotated[int, Meta(ge=1)] = 64
-    contacts: Annotated[int, Meta(ge=1)] = 3
-    start_over_s: Annotated[float, Meta(ge=0)] = 1.0
-    capture: Literal["all", "headers", "none"] = "all"
-    capture_max_mb: Annotated[int, Meta(ge=0)] = 0  # half of what is free
-    links: Literal["best", "netem", "delay-line"] = "best"  # netem where the kernel has it
+    name: Annotated[str, Meta(description="names the folder of the results")]
+    seed: Annotated[
+        int, Meta(ge=0, description="fixes the underlay, the workload and all random choices")
+    ] = 1
+    backend: Annotated[
+        Backend, Meta(description="a real network of namespaces (root), or the simulator")
+    ] = "emulation"
+    duration_s: Annotated[float, Meta(gt=0, description="length of the run")] = 10.0
+    time_scale: Annotated[
+        float,
+        Meta(
+            ge=1,
+            description="factor by which all delays and timers of the run are stretched, for a "
+            "machine that is too slow; measured times are divided by it",
+        ),
+    ] = 1.0
+    agents_per_process: Annotated[
+        int, Meta(ge=1, description="agents that share a process (emulation)")
+    ] = 64
+    contacts: Annotated[int, Meta(ge=1, description="peers that an agent knows at its start")] = 3
+    start_over_s: Annotated[
+        float, Meta(ge=0, description="agents start one after another within this time")
+    ] = 1.0
+    capture: Annotated[
+        Literal["all", "headers", "none"],
+        Meta(description="what is recorded of the packets on every link"),
+    ] = "all"
+    capture_max_mb: Annotated[
+        int, Meta(ge=0, description="largest capture; 0: half of the free disk space (emulation)")
+    ] = 0
+    links: Annotated[
+        Literal["best", "netem", "delay-line"],
+        Meta(
+            description="implementation of links; best: netem where the kernel has it (emulation)"
+        ),
+    ] = "best"
     topology: TopologySettings = field(default_factory=TopologySettings)
     overlay: Mapping[str, Any] = field(default_factory=lambda: {"kind": "hello"})
     routing: Mapping[str, Any] = field(default_factory=dict)
     pubsub: Mapping[str, Any] = field(default_factory=dict)
     workload: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
-    folder: str = "."
-    data: str = "data"  # where data files are that are not in the experiment's folder
+    folder: Annotated[str, Meta(description="folder that paths in the file are relative to")] = "."
+    data: Annotated[
+        str, Meta(description="folder of data files that are not in the experiment's folder")
+    ] = "data"
 
     @property
     def layers(self) -> dict[str, Mapping[str, Any]]:

@@ -45,7 +45,7 @@ def fetch_directory(far: FarMachine, directory: PurePosixPath, parent: Path, say
     partial = final.with_name(f"{final.name}.partial")
     if final.exists():
         _require_same(final, entries)
-        say(f"{final} is here already, and the same")
+        say(f"{final} is already here and complete")
         return final
     mark = _claim(partial, f"{far.name}:{directory}")
     _require_room(parent, partial, entries)

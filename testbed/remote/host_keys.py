@@ -2,7 +2,7 @@
 
 A key that is not there, or is another, ends the matter, whatever `StrictHostKeyChecking` says.
 There is one exception, for Vagrant: its configuration says `StrictHostKeyChecking no` and
-`UserKnownHostsFile /dev/null`, as its machines are made anew all the time. Both together are
+`UserKnownHostsFile /dev/null`, as its machines are often created again. Both together are
 heeded, and said aloud, if the connection goes to this machine's loopback address, where nobody
 is in between; and the key has to stay the same as long as the command runs.
 """
@@ -76,7 +76,7 @@ def changed_key(destination: Destination, key: Any) -> RemoteError:
     """The error for a machine that is not the one it was."""
     return RemoteError(
         f"{destination.name}: the host key CHANGED and is now {fingerprint(key)}; someone may be "
-        f"in between. If the machine was made anew, and only then: ssh-keygen -R "
+        f"in between. Only if the machine was reinstalled: ssh-keygen -R "
         f"'{destination.key_name}', and add the new key"
     )
 

@@ -67,7 +67,7 @@ def start_run(far: FarMachine, place: Place, order: Order, say: Say) -> str:
     _start(
         far, run_id, far.tdo(project, ["run", str(experiment), *options], needs_root), needs_root
     )
-    say(f"run {run_id} goes on there by itself; ask with `tdo remote status {far.name} {run_id}`")
+    say(f"run {run_id} started there; its state: tdo remote status {far.name} {run_id}")
     return run_id
 
 

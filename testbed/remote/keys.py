@@ -48,7 +48,7 @@ class Keys(AuthStrategy):  # type: ignore[misc]  # Paramiko has no types
 
 
 def is_locked(error: Exception) -> bool:
-    """Whether one of the keys that were tried in vain is locked."""
+    """Whether one of the keys that were refused is locked."""
     tried = error.result if isinstance(error, AuthFailure) else ()
     return any(isinstance(each.result, paramiko.PasswordRequiredException) for each in tried)
 

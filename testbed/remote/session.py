@@ -60,7 +60,7 @@ class Session:
                 self._pause(lost)
 
     def note_progress(self) -> None:
-        """Be patient anew: an action has come further."""
+        """Reset the count of failures: an action has made progress."""
         self._failures = 0
 
     def _pause(self, lost: Exception) -> None:

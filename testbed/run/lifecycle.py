@@ -106,8 +106,8 @@ def _run_in(
         if is_of_sweep:
             directory.drop()
         else:
-            say(f"not complete: what there is of it is in {directory.path}")
-            say(f"tdo analyze {directory.path} reads that; or remove it")
+            say(f"the run is incomplete; its files are in {directory.path}")
+            say(f"analyse it with tdo analyze {directory.path}, or remove it")
         raise
     finally:
         hand_over([directory.path])

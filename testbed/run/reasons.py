@@ -1,4 +1,4 @@
-"""What speaks against a run: reasons with a name, a severity and a text."""
+"""Reasons why a run is not valid, with a name, a severity and a text."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -8,20 +8,20 @@ _MOST_LATE_SHARE = 0.01
 _LAGS = {"lag": "timers", "datagram_lag": "datagrams"}
 _MOST_MEAN_LAG_US = 5_000
 _MOST_VANISHED_SHARE = 0.001
-_STOLEN_SHARE = 0.02  # of processor time: from here on it is worth a word
+_STOLEN_SHARE = 0.02  # of processor time: reported from here on
 _MOST_LATE_DELIVERIES = 1.25
 Figures = Mapping[str, Any]
 
 
 class Severity(StrEnum):
-    """How much a reason speaks against a run; the word is also the verdict."""
+    """The severity of a reason; its value is also the verdict."""
 
     DEGRADED = "degraded"
     INVALID = "invalid"
 
 
 class Reason(NamedTuple):
-    """Something that speaks against a run; reasons of one kind have one name."""
+    """A reason why a run is not valid; reasons of one kind have one name."""
 
     name: str
     severity: Severity
@@ -36,7 +36,7 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
             _degraded(
                 "processor-time-stolen",
                 f"the host of this virtual machine took {stolen_share:.0%} of its processor time "
-                f"from it; use a quieter hour, or a larger time_scale",
+                f"from it; use a larger time_scale, or run when the host is less busy",
             )
         )
     found = [*late, *_capture_reasons(figures.get("capture"))]
@@ -44,7 +44,7 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
 
 
 def metric_reasons(metrics: Figures) -> list[Reason]:
-    """What in the metrics of a run speaks against it."""
+    """Reasons in the metrics of a run."""
     return [
         *_unreadable_files(metrics),
         *_broken_checks(metrics),
@@ -130,7 +130,7 @@ def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
 
 def _unreadable_files(metrics: Figures) -> Iterator[Reason]:
     for one in metrics.get("unreadable", ()):
-        text = f"{one['file']}: {one['why']}; what the run promises cannot be read"
+        text = f"{one['file']}: {one['why']}; every run of this kind has this file"
         yield Reason("file-unreadable", Severity.INVALID, text)
 
 
@@ -141,7 +141,7 @@ def _broken_checks(metrics: Figures) -> Iterator[Reason]:
                 f"check-{name}",
                 Severity.INVALID,
                 f"packets and records disagree on {name}: expected {check['expected']}, found "
-                f"{check['found']}; trust no figure of this run",
+                f"{check['found']}; do not use the metrics of this run",
             )
 
 

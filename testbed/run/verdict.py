@@ -51,7 +51,7 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
     """Put into `verdict.json` what metrics say against a run; None if it has no verdict.
 
     The reasons that the run itself gave stay, those of an earlier analysis do not. It is written
-    whole or not at all: sweeps read it after whatever has befallen an analysis.
+    whole or not at all, as sweeps also read it after an analysis that failed.
     """
     document = read_object(run / "verdict.json")
     if "verdict" not in document:

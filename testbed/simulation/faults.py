@@ -21,7 +21,7 @@ class SimulatedFaults:
         self._running.end(_at_us(fault), fault.target, with_goodbye=True)
 
     def restart_agent(self, fault: Fault) -> None:
-        """Start an agent anew."""
+        """Restart an agent."""
         self._simulator.start_agent(_at_us(fault), fault.target)
 
     def link_down(self, fault: Fault) -> None:

@@ -1,4 +1,4 @@
-"""The agents of a simulated run, made when they start, and made anew when they start again."""
+"""The agents of a simulated run, created at each start."""
 
 from collections import Counter
 from typing import Any

@@ -29,7 +29,7 @@ from workloads.kinds import find_workload
 VARIANT = "variant"  # the column that tells which variant a run is of
 _NOT_SWEPT = ("fault", "variant", "figure")
 _FIXED = ("name", "folder", "data")
-_FIGURE_TYPES: dict[str, type] = {
+FIGURE_TYPES: dict[str, type] = {
     "name": str,
     "x": str,
     "y": str,
@@ -338,12 +338,12 @@ def _read_figures(given: Any) -> tuple[Mapping[str, Any], ...]:
 def _read_figure(place: str, table: Any) -> Mapping[str, Any]:
     if not isinstance(table, dict):
         raise ExperimentError(f"{place}: expected a table, found {table!r}")
-    check_keys(f"{place}.", table, list(_FIGURE_TYPES))
+    check_keys(f"{place}.", table, list(FIGURE_TYPES))
     for key in _FIGURE_NEEDS:
         if key not in table:
             raise ExperimentError(f"{place}.{key}: expected a value, found none")
     for key, value in table.items():
-        check_type(f"{place}.{key}", value, _FIGURE_TYPES[key])
+        check_type(f"{place}.{key}", value, FIGURE_TYPES[key])
     for number, line in enumerate(table.get("lines", [])):
         check_type(f"{place}.lines[{number}]", line, str)
     if not NAME_PATTERN.fullmatch(table["name"]):
@@ -351,7 +351,7 @@ def _read_figure(place: str, table: Any) -> Mapping[str, Any]:
             f"{place}.name: expected letters, digits, dots and hyphens, as it names files; found "
             f"{table['name']!r}"
         )
-    return {key: wanted() for key, wanted in _FIGURE_TYPES.items()} | table
+    return {key: wanted() for key, wanted in FIGURE_TYPES.items()} | table
 
 
 def _check_figures(figures: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:

@@ -11,7 +11,7 @@
 The delay is in milliseconds, the time light takes in vacuum for the length in kilometres. Files of
 autonomous systems have no delays: BRITE writes -1 there.
 The bandwidth stays unused: BRITE gives it to analysers, and a rate would turn every link of
-the default 10 Mbit/s into a bottleneck that nobody asked for.
+the default 10 Mbit/s into an unintended bottleneck.
 """
 
 import re

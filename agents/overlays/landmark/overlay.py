@@ -16,7 +16,7 @@ We depart from the paper, or say what it leaves open, in these points:
   or failures left open. Where peers arrive over a long time, the first ones are the landmarks.
 - A landmark that its children miss, and that does not answer a request to join either, is held
   for dead. That is gossiped with an incarnation number; everybody leaves its tree, unless it
-  refutes that. One that restarts soon enough is a landmark still, and its tree forms anew.
+  refutes that. One that restarts soon enough is still a landmark, and its tree forms again.
 - Case 2 speaks of one peer p; as in TAG, a joiner adopts all children it is a prefix of.
 - Peers with equal routes, on one router, count as case 1, once (see `landmark_tree`).
 - A peer whose parent left or failed asks the root again, with the route it was told, and brings its
@@ -169,7 +169,7 @@ class LandmarkOverlay(Protocol):
         return effects
 
     def _try_again(self, root: PeerId) -> list[Effect]:
-        """Join anew; but a root that was missed, and did not answer now, is held for dead."""
+        """Join again; a root that was missed and does not answer now is considered dead."""
         tree = self.forest.trees.get(root)
         if tree is not None and tree.parent is None and tree.has_lost_root:
             self.gossip.landmarks.bury(root)

@@ -9,7 +9,7 @@ different routes. Peers with the same route, on one router, are twins. The first
 for the others, which become its children, side by side, and stay without children: twins do not
 form a chain, where each would pay for the last miles of all before. A descent gets a longer common
 route with every step, so it ends. A twin below a twin below a twin is a chain, or a cycle, and the
-last one joins anew.
+last one joins again.
 """
 
 from collections.abc import Iterator, Sequence

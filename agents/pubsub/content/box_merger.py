@@ -2,7 +2,7 @@
 publish/subscribe systems", PhD thesis, TU Darmstadt, 2002).
 
 Two boxes merge if they agree in all attributes but one, where their ranges overlap or touch.
-The union has no point that they have not, so nothing is sent in vain because of it. Pairs merge,
+The union has no point outside the two boxes, so it causes no false positives. Pairs merge,
 and what they make merges with others, until nothing does; which boxes come out depends on the order
 in which they came, their union does not.
 

@@ -84,7 +84,7 @@ class _Audience:
     but: dict[PeerId, int] = field(default_factory=dict)
     only: defaultdict[PeerId, int] = field(default_factory=lambda: defaultdict(int))
     merged: list[Box] = field(default_factory=list)  # that stand for any of these places
-    stirred: int = 0  # places whose merged boxes are to be told anew
+    stirred: int = 0  # places whose merged boxes have to be sent again
 
     def of(self, link: PeerId) -> int:
         return self.everybody & ~self.but.get(link, 0) | self.only.get(link, 0)
@@ -178,7 +178,7 @@ class CoverTable:
         return audience
 
     def _merge(self, merger: BoxMerger, audience: _Audience) -> None:
-        """Merge those for everybody anew; note which merged boxes may concern links, and where."""
+        """Merge those for everybody again; note which merged boxes may concern links, and where."""
         stirred, number = 0, self._boxes.number.__getitem__
         untimed = audience.everybody
         for holding in self._sources.values():

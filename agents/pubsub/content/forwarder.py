@@ -10,8 +10,8 @@ it at once over the tree that the event was published on. For all the rest (a su
 comes up at a link, a tree that is built while events flow) it offers the recent events that
 the neighbour is not known to have. Offers travel on like events, many in a datagram, until they
 come to somebody who has the event or wants it; who wants it asks back along the same way. So
-events lost with a peer come from those that had them before, and hardly any is sent in vain. The
-paper does without: in its simulation peers leave between events.
+events lost with a peer come from those that had them before, with hardly any false positives.
+The paper does without: in its simulation peers leave between events.
 """
 
 from collections.abc import Hashable, Iterable
@@ -317,7 +317,7 @@ class Content(Protocol):
         return [*effects, *self._wake("ask", self.settings.ask_after_s)]
 
     def _restate(self, now_us: int, sender: PeerId, wanted: StateWanted) -> Effects:
-        """Begin anew for a peer that misses something, unless that is on its way."""
+        """Start again for a peer that misses something, unless that is on its way."""
         version = self._trees.linked(wanted.version, sender)
         if version is None:
             return ()

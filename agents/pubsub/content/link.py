@@ -2,7 +2,7 @@
 
 Reliable messages arrive in any order. Each end numbers its updates within an epoch, which begins
 when its link comes up, when the other end asks, or when an update was given up. An epoch is the
-time when it began, so that those of an agent that restarts come after those of its former life.
+time when it began, so that epochs of a restarted agent are later than those before its restart.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Incoming:
         return self.is_complete and not self.early
 
     def is_new_epoch(self, update: SubscriptionUpdate) -> bool:
-        """Whether the other end has begun anew; if so, forget where we were."""
+        """Whether the other end has started again; if so, forget where we were."""
         if update.epoch <= self.epoch:
             return False
         self.epoch, self.next_serial, self.is_complete = update.epoch, 0, False
@@ -93,4 +93,4 @@ class ContentLink:
     kept: dict[int, int] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)  # of the epoch before, until the next is complete
     moved_us: int = 0  # when it came up, or the last update was applied
-    asked: int = 0  # times in vain
+    asked: int = 0  # requests without an answer

@@ -9,8 +9,8 @@ on in as many messages as it takes. The leader decides, and spreads the list of 
 The paper gathers all shortest paths with the algorithm of Kanchi and Vineyard, in N messages of
 size N^2; a datagram holds 1,472 bytes, so we gather the links, and the leader finds the paths.
 
-`mst` is a rival without cores: the leader finds the minimum-delay spanning tree of all links, and
-each peer is told its parent there.
+`mst` is a baseline without cores: the leader finds the minimum-delay spanning tree of all links,
+and each peer is told its parent there.
 
 Versions are numbered by the leaders, each with the low half of its address in the low half of the
 number, so that two leaders apart from each other make different ones; the higher one wins.

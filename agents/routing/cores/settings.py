@@ -53,7 +53,7 @@ class CoreSettings(TreeSettings, frozen=True, kw_only=True):
         CorePaths,
         Meta(description="cores join over the root core's tree, or by all shortest paths"),
     ] = "tree"
-    # More costs delay and hardly saves false positives: docs/results.md.
+    # More costs delay and hardly saves false positives: docs/results-discovery.md.
     alpha_us: Annotated[
         int, Meta(ge=0, description="weight of a link between peers with nothing in common")
     ] = 1_000

@@ -346,7 +346,7 @@ class TreeVersions:
         return now_us - tree.known_us > self._settle_us
 
     def _flush(self, now_us: int, tree: CoreTree) -> Effects:
-        """Choose anew, and tell those for whom that makes a difference."""
+        """Choose parents again, and tell the peers for which that changes something."""
         if tree.version < self._first:
             self._holds[tree.version].end(now_us, has_done=False)
             return []

@@ -85,7 +85,7 @@ class ShortestPathRouting(Protocol):
         self._links: dict[PeerId, tuple[PeerId, ...]] = {}  # by version, as announced
         self._built_us: dict[PeerId, int] = {}
         self._made_of: tuple[dict[Edge, int], frozenset[PeerId]] = {}, frozenset()
-        self._former = -1  # the highest number of a former life
+        self._former = -1  # the highest number before a restart
         self._holds = {"tell": Hold(), "trees": Hold()}
         self._period_us = self.settings.period_us
         self._patience_us = self._period_us * self.settings.missed_hellos

@@ -48,7 +48,7 @@ function faultsTable({ moments, moments_note: note }) {
   const explained = [
     ["Recovery", "From the fault until the last delivery that it delayed, or the publication of the last event that somebody misses. Events published after that came in time again."],
     ["Late", "Deliveries that took more than twice as long as any before the first fault."],
-    ["Missing", "Deliveries owed to hosts whose agents lived through the run that never came."],
+    ["Missing", "Deliveries expected at hosts whose agents ran during the whole run, and never made."],
     ["Of deliveries", "All deliveries that fell due from this fault until the next."],
   ];
   const number = (name, moment) => make("td", { class: "num" }, moment[name] === null ? "–" : figureOf(`fault.${moment.at_s}.${name}`, moment[name]));

@@ -4,7 +4,7 @@ const SIGNS = { valid: "✓", degraded: "▲", invalid: "✕", unknown: "?" };
 function pageHeader(data) {
   const { verdict } = data;
   const reasons = verdict.reasons.length ? make("ul", {}, verdict.reasons.map((reason) => make("li", {}, reason))) : make("p", {}, verdict.words);
-  const places = [["topology", "Network"], ["distributions", "Distributions"], ["timeline", "Timeline"], ["metrics", "All figures"], ["setup", "What was run"]];
+  const places = [["topology", "Network"], ["distributions", "Distributions"], ["timeline", "Timeline"], ["metrics", "All metrics"], ["setup", "What was run"]];
   byId("top").append(
     make("div", {}, make("p", { class: "kicker" }, "TDO testbed · report of a run"), make("h1", {}, data.title), make("p", { class: "subtitle" }, data.subtitle)),
     make("div", { class: `verdict ${verdict.verdict}`, "data-verdict": verdict.verdict }, make("strong", {}, `${SIGNS[verdict.verdict] || "?"} ${verdict.title}`), reasons),
@@ -67,7 +67,7 @@ function metricsSection(data) {
   const card = (group) => make("div", { class: "card" }, make("div", { class: "card-head" }, make("h3", {}, group.title)),
     make("table", {}, make("tbody", {}, metricRows(group.rows))));
   const columns = () => ({ metric: data.flat.map(([name]) => name), value: data.flat.map(([, value]) => value), note: data.flat.map(([, , note]) => note) });
-  byId("metrics").append(make("div", { class: "heading" }, make("h2", { id: "metrics-title" }, "All figures"), make("p", {}, data.metrics_words), data.flat.length ? downloadButton("metrics", columns) : null),
+  byId("metrics").append(make("div", { class: "heading" }, make("h2", { id: "metrics-title" }, "All metrics"), make("p", {}, data.metrics_words), data.flat.length ? downloadButton("metrics", columns) : null),
     data.metrics.length ? make("div", { class: "metrics" }, ["left", "right"].map((side) => make("div", { style: "display:grid;gap:14px" }, data.metrics.filter((group) => group.side === side).map(card)))) : make("div", { class: "card" }, make("p", { class: "empty" }, "No figures: run tdo analyze on this run.")));
 }
 

@@ -201,7 +201,7 @@ def test_a_run_and_a_fetch_that_are_cut_three_times_bring_the_very_same_director
 
 
 def _check_fetching_again(far: FarMachine, run: Run, near: Path, way: FrailWay) -> None:
-    """What is here is left alone; what was begun goes on if it is right, else it starts anew."""
+    """Complete files are kept; a partial file is continued if it is right, else fetched again."""
     there = Path(run["directory"])
     here = near / "far-gossip" / there.name
     assert fetch_run(far, run, near, print) == here

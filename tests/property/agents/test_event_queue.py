@@ -55,6 +55,6 @@ def test_events_come_by_time_and_then_as_they_were_added(
     for stop_us in sorted(stops):
         future.run(stop_us)
         future.add(stop_us)
-        future.simulator.set_delay(stop_us, "r1", "r2", 2_000)  # for which the queue is made anew
+        future.simulator.set_delay(stop_us, "r1", "r2", 2_000)  # which rebuilds the queue
     future.run(2**40)
     assert not future.expected

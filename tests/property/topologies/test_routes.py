@@ -123,8 +123,8 @@ def test_what_is_down_is_avoided_in_whatever_order_it_is_named(
 
 
 def test_the_way_back_uses_the_same_links_where_delays_are_symmetric() -> None:
-    # With one delay for all links nearly every route has rivals; the fixed number of each link
-    # decides, and only equal sums of those numbers may let the two ways differ.
+    # With one delay for all links nearly every route has alternatives; the fixed number of each
+    # link decides, and only equal sums of those numbers may let the two ways differ.
     for seed in range(3):
         network = generate_waxman(60, seed=seed)
         equal = tuple(Link.symmetric(link.a, link.b, 1000) for link in network.links)

@@ -90,7 +90,7 @@ def test_with_one_packet_in_fifty_lost_on_every_link_nothing_is_missing() -> Non
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_tree_changes_in_every_way_while_events_flow(seed: int) -> None:
-    """Links move, an inner peer dies, its children join anew, it returns, a new tree takes over."""
+    """Links move, an inner peer dies, its children join again, it returns, a new tree follows."""
     net = Trees(20, seed, 2.0, events=400)
     edges = net.tree(0.5, 1, net.random_tree(), over_s=1.0)
     net.use(0.5, 1)

@@ -231,7 +231,7 @@ def test_a_family_is_recalculated_by_who_is_tired_of_one_of_its_versions() -> No
     assert len(one.recorded("cores_selected")) == 2
 
 
-def test_the_rival_is_the_minimum_delay_spanning_tree() -> None:
+def test_the_baseline_is_the_minimum_delay_spanning_tree() -> None:
     for seed in range(4):
         underlay = make_underlay(PEERS, seed)
         graph = make_overlay(underlay, seed)
@@ -241,7 +241,7 @@ def test_the_rival_is_the_minimum_delay_spanning_tree() -> None:
         assert one.sent["sent_ParentList"] == PEERS - 1
 
 
-def test_the_rival_is_mended_like_any_tree() -> None:
+def test_the_baseline_is_repaired_like_any_tree() -> None:
     for seed in range(3):
         underlay = make_underlay(PEERS, seed, (0.0, 2.0, 5.0)[seed % 3])
         graph = make_overlay(underlay, seed)

@@ -85,7 +85,7 @@ def test_time_is_stretched_until_nobody_is_too_busy(
 
 def test_a_forecast_says_what_to_do_when_the_machine_is_too_slow() -> None:
     fine = forecast_of(SMALL)
-    assert fine.is_fine and "time_scale" not in str(fine) and "rehearsed only" not in str(fine)
+    assert fine.is_fine and "time_scale" not in str(fine) and "based on only" not in str(fine)
     hurried = replace(fine, line_busy=1.4, enough_time_scale=3)
     assert not hurried.is_fine
     assert str(hurried).endswith("--set time_scale=3 stretches time enough")
@@ -127,4 +127,4 @@ def test_a_rehearsal_that_takes_longer_than_the_run_is_cut_short() -> None:
     underlay = make_underlay(crowded)
     (load,) = rehearse(crowded, underlay, assign_agents(crowded, underlay, None), quiet).loads
     assert load.messages > 1_000_000  # most of them by its beginning
-    assert "; rehearsed only the first 0." in str(forecast_of(crowded))
+    assert "; based on only the first 0." in str(forecast_of(crowded))

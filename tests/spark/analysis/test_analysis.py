@@ -193,7 +193,7 @@ def test_an_event_received_in_vain_cannot_be_hidden(
     assert verdict["verdict"] == "invalid"
     assert main(["analyze", str(copy)]) == 3
     again = capsys.readouterr().out
-    assert "tables are there already" in again and verdict["reasons"][0] in again
+    assert "reading existing tables" in again and verdict["reasons"][0] in again
     assert json.loads((copy / "verdict.json").read_text()) == verdict
 
 
@@ -220,7 +220,7 @@ def test_tables_are_made_once_and_anew_when_asked_or_out_of_date(
     said: list[str] = []
     made = (run / "analysis" / "tables").stat().st_ino
     assert analyze_run(spark, run, say=said.append) == metrics
-    assert "tables are there already" in said
+    assert "reading existing tables" in said
     assert (run / "analysis" / "tables").stat().st_ino == made
     verdict = json.loads((run / "verdict.json").read_text())
     (run / "verdict.json").write_text(json.dumps(verdict | {"verdict": "degraded"}))
@@ -230,7 +230,7 @@ def test_tables_are_made_once_and_anew_when_asked_or_out_of_date(
     (run / "run.json").touch()
     said.clear()
     assert analyze_run(spark, run, say=said.append) == metrics
-    assert "tables are there already" not in said
+    assert "reading existing tables" not in said
     assert (run / "analysis" / "tables").stat().st_ino != made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from testbed.cli import _parser
+from testbed.cli import make_parser
 from tests.fixtures.capture_files import ethernet, ipv4, pcap, udp
 
 PAGE = Path(__file__).parents[3] / "docs" / "analysing.md"
@@ -72,7 +72,7 @@ def test_commands_are_ones_that_tdo_knows() -> None:
     for line in lines:
         words = shlex.split(line.removeprefix("sudo "))
         assert words[0] == ".venv/bin/tdo"
-        _parser().parse_args(words[1:])  # which exits if it does not know them
+        make_parser().parse_args(words[1:])  # which exits if it does not know them
 
 
 def test_the_page_is_found() -> None:

@@ -20,7 +20,7 @@ from analysis.run_directory import open_run
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 EXTRA = Metric(
     "extra", "things", "Extra", "Things that are extra.", Group.TRAFFIC, (Input.RECORDS,),
-    lambda _: 7, headline=Headline("Extras"), summary=(Part("", "extra things"),),
+    lambda _: 7, headline=Headline("Extra, all"), summary=(Part("", "Extra, all"),),
 )  # fmt: skip
 
 
@@ -37,6 +37,13 @@ def test_every_metric_that_a_module_defines_is_in_the_table() -> None:
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_a_metric_says_what_it_means(metric: Metric) -> None:
     assert metric.label and metric.explanation.endswith(".") and metric.inputs
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_a_metric_has_one_name_in_summary_and_report(metric: Metric) -> None:
+    names = [part.words for part in metric.summary]
+    names += [metric.headline.label] if metric.headline else []
+    assert all(name == metric.label or name.startswith(f"{metric.label}, ") for name in names)
 
 
 def test_the_page_of_metrics_is_up_to_date() -> None:
@@ -65,8 +72,8 @@ def test_words_of_summary_and_report_follow_from_the_table(monkeypatch: pytest.M
     ):
         monkeypatch.setattr(f"{module}.METRICS", (*METRICS, EXTRA))
     metrics: dict[str, Any] = {"extra": 7}
-    assert list(summary_lines(metrics)) == [("extra things", 7)]
-    assert [row["label"] for row in summary.headlines(metrics)] == ["Extras"]
+    assert list(summary_lines(metrics)) == [("Extra, all", "7 things")]
+    assert [row["label"] for row in summary.headlines(metrics)] == ["Extra, all"]
     (group,) = summary.metric_groups(metrics)
     assert (group["title"], group["rows"][0]["explain"]) == ("Traffic", "Things that are extra.")
     assert explanations.explain("extra").label == "Extra"

@@ -80,7 +80,7 @@ def test_reasons_have_names_and_the_worst_is_the_verdict(tmp_path: Path) -> None
 def test_a_reason_of_the_run_stays_if_the_analysis_says_the_same(tmp_path: Path) -> None:
     """Texts are not compared: the same words of two origins are two reasons."""
     judge_metrics_of = BROKEN["checks"]
-    text = "packets and records disagree on copies_sent: expected 3, found 2; trust no figure of this run"  # noqa: E501
+    text = "packets and records disagree on copies_sent: expected 3, found 2; do not use the metrics of this run"  # noqa: E501
     own = Reason("of-run", Severity.DEGRADED, text)
     (tmp_path / "verdict.json").write_text(json.dumps(verdict_document([own], {})))
     judge_metrics(tmp_path, {"checks": judge_metrics_of})
