@@ -63,7 +63,7 @@ def test_a_name_explains_itself_to_pointer_and_keyboard(page: Page, run: Path) -
     name = page.find("[data-row=false_positives] .term")
     page.script("arguments[0].scrollIntoView({block: 'center'})", name)
     ActionChains(page.browser, duration=20).move_to_element(name).perform()
-    assert "no matching subscription" in page.tip()
+    assert "without a matching subscription" in page.tip()
     page.script("arguments[0].focus()", page.find("[data-row=link_stress] .term"))
     assert "Copies of one event" in page.tip()
 
