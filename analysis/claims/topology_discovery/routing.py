@@ -285,7 +285,7 @@ def underlay_awareness_saves(evidence: Evidence) -> Finding:
                 f"event messages on links {_both(crossings, 0)}, {saved.mean:.0f} % saved", [fewer]
             ),
             Part.of(f"largest delay penalty {_both(penalties, 2)}", [shorter]),
-            Part(f"events received in vain {_both(in_vain, 0)}"),
+            Part(f"false positives {_both(in_vain, 0)}"),
         ),
         saved,
         "% of messages saved",
