@@ -245,8 +245,8 @@ SCALES: Changes = {
             "variant": _SMALL_NETWORKS,
         },
         "fig5-peers": {"topology.hosts": [32, 64, 128], "variant": _SMALL_NETWORKS},
-        "fig6-strategies": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 140},
-        "fig6-cores": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 140},
+        "fig6-strategies": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 170},
+        "fig6-cores": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 170},
         "fig6-churn": {
             **_SMALL_EVENTS,
             # Under steady churn a new tree takes some periods of hellos: it needs time between.
