@@ -2,7 +2,8 @@
 
 The application announces `Subscribe`, `Unsubscribe`, `Publish` and `Interests` to the layers below
 it. An overlay announces `Neighbours` (`agents.protocol`) and, if it can route to keys, a `NextHop`.
-A publish/subscribe layer announces `Ready`, and may suspend its own publisher.
+A publish/subscribe layer announces `Ready`, and may suspend its own publisher. Any layer announces
+which peers it depends on (`Watch`); the failure detector announces which of them failed.
 """
 
 from dataclasses import dataclass
@@ -74,3 +75,25 @@ class NextHop:
     """Announced once by an overlay that routes to keys."""
 
     router: Router
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The peers that a layer depends on, all of them; replaces what it announced before."""
+
+    watcher: str
+    peers: frozenset[PeerId]
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLost:
+    """A watched peer is silent or has left: nothing that was sent to it will be answered."""
+
+    peer: PeerId
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRestarted:
+    """A watched peer is a new incarnation, which remembers nothing."""
+
+    peer: PeerId
