@@ -66,7 +66,10 @@ _DISCOVERY: tuple[Claim, ...] = (
         "1.19",
         "mean RDP at most 1.25 without the last miles of peers on the way and at most 1.60 with "
         "them; the paper does not say which it means",
-        (Source("fig5-limits", ("fig5cd", "fig5cd-without"), _MLINK_UNLIMITED),),
+        (
+            Source("fig5-limits", ("fig5cd", "fig5cd-without"), _MLINK_UNLIMITED),
+            Source("fig5-readings", ("readings-rdp",), {"overlay.degree_limit": "none"}),
+        ),
         mlink_penalty_is_low,
         (Source("fig5-targets", ("fig5cd-targets", "fig5cd-targets-without"), _MLINK_UNLIMITED),),
     ),
@@ -77,7 +80,10 @@ _DISCOVERY: tuple[Claim, ...] = (
         "ordering",
         "lg1 >= lg2 >= sq >= none; DOnly above all heuristics at the same limit; on both "
         "topologies",
-        (Source("fig5-limits", ("fig5cd", "fig5cd-without"), _BESIDE_DONLY),),
+        (
+            Source("fig5-limits", ("fig5cd", "fig5cd-without"), _BESIDE_DONLY),
+            Source("fig5-walks", ("fig5cd-walks", "fig5ab-walks")),
+        ),
         looser_limits_cost_less,
         (Source("fig5-targets", ("fig5cd-targets", "fig5cd-targets-without"), _BESIDE_DONLY),),
     ),
@@ -119,7 +125,7 @@ _ROUTING: tuple[Claim, ...] = (
         "cost against OPT, with both workloads: SPath best; SPotent and MaxPath within 15 % of "
         "each other; MST worse than all four strategies; the best saves at least 35 % against "
         "the worst baseline",
-        (Source("fig6-strategies", ("fig6a", "fig6a-false")),),
+        (Source("fig6-strategies", ("fig6a", "fig6a-false")), Source("fig6-sim", ("sim",))),
         shortest_paths_cost_least,
     ),
     Claim(
@@ -128,7 +134,7 @@ _ROUTING: tuple[Claim, ...] = (
         "6 (a)",
         "ordering",
         "cost against OPT lower on Zipf, for each of the four strategies",
-        (Source("fig6-strategies", ("fig6a",)),),
+        (Source("fig6-strategies", ("fig6a",)), Source("fig6-hotspots", ("hotspots",))),
         popular_interests_cost_less,
     ),
     Claim(
@@ -164,8 +170,8 @@ _ROUTING: tuple[Claim, ...] = (
         "under churn cost creeps up and drops at each recalculation; messages rise for a while",
         "6 (f), (g)",
         "trend",
-        "cost per delivery after recalculation below that of the 500 events before it, at three "
-        "churn rates",
+        "cost per delivery after the second recalculation below that of the 500 events before it, "
+        "at three churn rates; both trees know interests and are repaired locally",
         (Source("fig6-churn", ("fig6f", "fig6g")),),
         recalculation_pays,
     ),
@@ -245,15 +251,33 @@ SCALES: Changes = {
             "variant": _SMALL_NETWORKS,
         },
         "fig5-peers": {"topology.hosts": [32, 64, 128], "variant": _SMALL_NETWORKS},
+        "fig5-readings": {"topology.routers": 205, "topology.hosts": 128},
+        "fig5-walks": {
+            "topology.hosts": 128,
+            "overlay.ttl": [100, 300],
+            "variant": _SMALL_NETWORKS,
+        },
         "fig6-strategies": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 170},
         "fig6-cores": {**_SMALL_EVENTS, "workload.events": 500, "duration_s": 170},
+        "fig6-sim": {
+            **_SMALL_EVENTS,
+            **_ONCE_MORE,
+            "workload.events": 500,
+            "duration_s": 170,
+        },
+        "fig6-hotspots": {
+            **_SMALL_EVENTS,
+            "routing.strategy": ["spath"],
+            "workload.events": 500,
+            "duration_s": 170,
+        },
         "fig6-churn": {
             **_SMALL_EVENTS,
             # Under steady churn a new tree takes some periods of hellos: it needs time between.
             "workload.rate_per_s": 4.0,
-            "workload.events": 900,
+            "workload.events": 1500,
             "workload.recalculate_every_events": 500,
-            "duration_s": 310,
+            "duration_s": 475,
         },
         "example1": _ONCE_MORE,
     },
@@ -262,7 +286,11 @@ SCALES: Changes = {
         "fig5-limits": {},
         "fig5-targets": {},
         "fig5-peers": {},
+        "fig5-readings": {},
+        "fig5-walks": {},
         "fig6-strategies": {},
+        "fig6-sim": {},
+        "fig6-hotspots": {},
         "fig6-cores": {},
         "fig6-churn": {},
         "example1": _ONCE_MORE,

@@ -3,11 +3,12 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
 from analysis.claims.evidence import (
+    ByKey,
     Comparison,
     Estimate,
     Evidence,
@@ -29,6 +30,7 @@ TOPOLOGIES = {"waxman": "Waxman", "transit-stub": "transit-stub"}
 FIGURE_3 = {"waxman-hierarchical": "two-level Waxman", "transit-stub": "transit-stub"}
 HEURISTICS = {"dbest": "DBest", "dworst": "DWorst", "mlink": "MLink"}
 _WITH_TARRAND = {**HEURISTICS, "tarrand": "TarRand"}
+_WITH_DONLY = {**HEURISTICS, "donly": "DOnly"}
 # Shares of links that are given beside that which decides T2.
 _OTHER_LINKS = {
     "mapped_links_between_routers": "mapped, without last miles",
@@ -164,13 +166,27 @@ def _seen(
 def mlink_penalty_is_low(evidence: Evidence) -> Finding:
     """T3: RDP on Waxman, no limit, MLink: at most 1.25 without last miles, 1.60 with them."""
     rows, place = evidence["fig5-limits"], _place("waxman", "mlink", "none")
-    with_them = rows.values("rdp.mean", place)
-    without = rows.values("rdp_without_last_miles.mean", place)
+    with_them, without = _penalties(rows, place)
     parts = [
         _at_most("without last miles of peers on the way", without, _MOST_WITHOUT),
         _at_most("with them", with_them, _MOST_WITH),
+        Part(f"readings of algorithm 1 on a smaller network, {_readings(evidence['fig5-readings'])}"),
     ]
     return Finding(tuple(parts), Estimate.of(with_them), "RDP with last miles")
+
+
+def _penalties(rows: SweepRows, place: ByKey) -> tuple[Values, Values]:
+    """RDP with the last miles of peers on the way, and without."""
+    return rows.values("rdp.mean", place), rows.values("rdp_without_last_miles.mean", place)
+
+
+def _readings(rows: SweepRows) -> str:
+    """RDP of MLink with k_L spent in two ways, and without its rule or its cases."""
+    texts = []
+    for variant in rows.choices("variant"):
+        place = {"variant": variant, "overlay.degree_limit": "none"}
+        texts.append(f"{variant} {show_means(_penalties(rows, place))}")
+    return f"with, without last miles: {'; '.join(texts)}"
 
 
 def _at_most(label: str, values: Values, bound: float) -> Part:
@@ -185,8 +201,34 @@ def looser_limits_cost_less(evidence: Evidence) -> Finding:
         [
             *(_penalty_falls(rows, kind) for kind in TOPOLOGIES),
             *(_donly_is_worst(rows, kind) for kind in TOPOLOGIES),
+            *_by_length_of_walks(evidence["fig5-walks"]),
         ]
     )
+
+
+def _by_length_of_walks(rows: SweepRows) -> list[Part]:
+    """Both relations for walks of each length, for information: the paper gives no TTL."""
+    parts = []
+    for ttl in rows.choices("overlay.ttl"):
+        of_length = replace(rows, rows=[row for row in rows.rows if row["overlay.ttl"] == ttl])
+        for kind in TOPOLOGIES:
+            means = ", ".join(
+                f"{name} {_penalty_span(of_length, kind, heuristic)}"
+                for heuristic, name in _WITH_DONLY.items()
+            )
+            judged = (_penalty_falls(of_length, kind), _donly_is_worst(of_length, kind))
+            falls, worst = ("yes" if part.holds else "no" for part in judged)
+            parts.append(
+                Part(
+                    f"walks of at most {ttl:,} hops, {TOPOLOGIES[kind]}, {_span(of_length)}: "
+                    f"{means}; falls: {falls}, DOnly above all: {worst}"
+                )
+            )
+    return parts
+
+
+def _penalty_span(rows: SweepRows, kind: str, heuristic: str) -> str:
+    return show_means([_penalty(rows, kind, heuristic, limit) for limit in _limits(rows)])
 
 
 def _penalty_falls(rows: SweepRows, kind: str) -> Part:

@@ -78,10 +78,26 @@ def shortest_paths_cost_least(evidence: Evidence) -> Finding:
             [enough for enough, _ in savings],
         ),
         Part(f"Sim, Rand: {'; '.join(remarks)}"),
+        *_scores_of_sim(evidence["fig6-sim"]),
         *_first_trees(evidence["fig6-strategies"]),
     )
     enough, least = min(savings, key=lambda saving: fmean(saving[1].values()))
     return Finding(parts, Estimate.of(least), f"% saved by {enough.label}")
+
+
+def _scores_of_sim(rows: SweepRows) -> list[Part]:
+    """Sim with both ways to sum up similarities beside Rand, for information."""
+    return [
+        Part(
+            f"a smaller network, {workload}: "
+            + ", ".join(
+                f"{variant} {show(rows.values(_EFFICIENCY, {'variant': variant, **place}))}"
+                for variant in rows.choices("variant")
+            )
+        )
+        for kind, workload in WORKLOADS.items()
+        for place in [{"workload.kind": kind}]
+    ]
 
 
 def _saving(workload: str, cost: dict[str, Values]) -> tuple[Comparison, Values]:
@@ -129,9 +145,25 @@ def popular_interests_cost_less(evidence: Evidence) -> Finding:
         [
             Part.of(f"times OPT, Zipf / uniform: {text}", comparisons),
             Part(f"baselines: {baselines}"),
+            Part(f"other hotspots on a smaller network, {_other_hotspots(evidence['fig6-hotspots'])}"),
             *_first_trees(rows),
         ]
     )
+
+
+def _other_hotspots(rows: SweepRows) -> str:
+    """The cost of each strategy with every kind of hotspots, and how alike neighbours are."""
+    strategies = rows.choices("routing.strategy")
+    texts = []
+    for variant in rows.choices("variant"):
+        costs = [
+            rows.values(_EFFICIENCY, {"variant": variant, "routing.strategy": strategy})
+            for strategy in strategies
+        ]
+        place = {"variant": variant, "routing.strategy": strategies[0]}
+        alike = show_means([rows.values("figures.similarity_of_neighbours", place)], 3)
+        texts.append(f"{variant} {show_means(costs)} (similarity of neighbours {alike})")
+    return f"{', '.join(strategies)}: {'; '.join(texts)}"
 
 
 def paths_between_cores_matter(evidence: Evidence) -> Finding:
@@ -222,7 +254,10 @@ def _means(series: Sequence[tuple[int, Values]]) -> str:
 
 
 def recalculation_pays(evidence: Evidence) -> Finding:
-    """T11: under churn, the cost per delivery after recalculation is below that before."""
+    """T11: under churn, the cost per delivery after the second recalculation is below that before.
+
+    Both trees know interests, and are repaired locally.
+    """
     rows = evidence["fig6-churn"]
     comparisons, texts, bursts = [], [], []
     for churn in rows.choices("workload.churn"):
@@ -244,11 +279,17 @@ def recalculation_pays(evidence: Evidence) -> Finding:
 
 
 def _around_recalculation(steps: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The last steps on the first tree, and those that are wholly on the one after it."""
-    first = steps[0]["selection"]
-    before = [step for step in steps if step["selection"] == first]
-    others = sorted({step["selection"] for step in steps} - {first})
-    after = [step for step in steps if others and step["selection"] == others[0]]
+    """The last steps on the second tree, and those that are wholly on the third.
+
+    The first tree knows no interests, so the other two are compared.
+    """
+    selections = sorted({step["selection"] for step in steps})
+    if len(selections) < 3:
+        found = f"found {len(selections)}"
+        raise UnfitRows(f"fig6-churn: expected trees of three selections or more, {found}")
+    before, after = (
+        [step for step in steps if step["selection"] == selection] for selection in selections[1:3]
+    )
     if len(after) > 1:
         del after[0]  # which has events on the tree before, too
     costed = [[s for s in some if s.get("routing_cost_per_delivery")] for some in (before, after)]
