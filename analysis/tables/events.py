@@ -56,8 +56,9 @@ def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
     events = published(records)
     wanted = wanted_events(interest_spans(records, run.workload, ends, end_us), run.workload)
     delivered = records.frame("delivered", {"event_id": "int64", "hop_count": "Int64"})
-    asked = matches(events, wanted, ends, delivered, paths)
     came = receptions(records, events, host_names(run.underlay), wanted, paths)
+    orphans = lost_with_publishers(events, ends, came)
+    asked = matches(events, wanted, ends, orphans, delivered, paths)
     got = deliveries(delivered, events, came, asked, paths)
     return EventTables(events, asked, came, got, repeats(records, events, wanted))
 
@@ -81,13 +82,11 @@ def matches(
     events: pd.DataFrame,
     wanted: pd.DataFrame,
     ends: pd.DataFrame,
+    orphans: pd.Series,
     delivered: pd.DataFrame,
     paths: HostPaths,
 ) -> pd.DataFrame:
-    """The table `matches`: which hosts wanted which events.
-
-    An event whose publisher ended soon after is owed to nobody: it may never have left.
-    """
+    """The table `matches`: which hosts wanted which events; orphaned events are owed to nobody."""
     about = events[["event_id", "publisher", "published_us"]]
     both = wanted.merge(about, on="event_id")
     at_us = both["published_us"]
@@ -95,9 +94,6 @@ def matches(
     has_lasted = both["published_us"] <= both["until_us"] - SETTLE_US
     keys = ["event_id", "publisher", "published_us", "host"]
     pairs = both.assign(has_lasted=has_lasted).groupby(keys, as_index=False)["has_lasted"].any()
-    soon = about.merge(ends.rename(columns={"host": "publisher"}), on="publisher")
-    after_us = soon["end_us"] - soon["published_us"]
-    orphans = soon["event_id"][(after_us >= 0) & (after_us < SETTLE_US)]
     got = pd.MultiIndex.from_frame(delivered[["event_id", "host"]])
     return pairs.assign(
         is_own=pairs["publisher"] == pairs["host"],
@@ -107,6 +103,15 @@ def matches(
         unicast_us=paths.unicast_us(pairs["publisher"], pairs["host"]),
         opt_us=paths.shortest_us(pairs["publisher"], pairs["host"], pairs["published_us"]),
     )
+
+
+def lost_with_publishers(events: pd.DataFrame, ends: pd.DataFrame, came: pd.DataFrame) -> pd.Series:
+    """The events whose publisher ended soon after, or before any other peer had them."""
+    first_us = came[came["host"] != came["publisher"]].groupby("event_id")["time_us"].min()
+    both = events.merge(ends.rename(columns={"host": "publisher"}), on="publisher")
+    after_us = both["end_us"] - both["published_us"]
+    has_left = both["event_id"].map(first_us) <= both["end_us"]
+    return both["event_id"][(after_us >= 0) & ((after_us < SETTLE_US) | ~has_left)]
 
 
 def receptions(

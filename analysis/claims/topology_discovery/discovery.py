@@ -170,7 +170,9 @@ def mlink_penalty_is_low(evidence: Evidence) -> Finding:
     parts = [
         _at_most("without last miles of peers on the way", without, _MOST_WITHOUT),
         _at_most("with them", with_them, _MOST_WITH),
-        Part(f"readings of algorithm 1 on a smaller network, {_readings(evidence['fig5-readings'])}"),
+        Part(
+            f"readings of algorithm 1 on a smaller network, {_readings(evidence['fig5-readings'])}"
+        ),
     ]
     return Finding(tuple(parts), Estimate.of(with_them), "RDP with last miles")
 

@@ -145,7 +145,9 @@ def popular_interests_cost_less(evidence: Evidence) -> Finding:
         [
             Part.of(f"times OPT, Zipf / uniform: {text}", comparisons),
             Part(f"baselines: {baselines}"),
-            Part(f"other hotspots on a smaller network, {_other_hotspots(evidence['fig6-hotspots'])}"),
+            Part(
+                f"other hotspots on a smaller network, {_other_hotspots(evidence['fig6-hotspots'])}"
+            ),
             *_first_trees(rows),
         ]
     )

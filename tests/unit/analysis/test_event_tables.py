@@ -13,6 +13,7 @@ from analysis.tables.events import (
     SETTLE_US,
     deliveries,
     follow_paths,
+    lost_with_publishers,
     matches,
     published,
     receptions,
@@ -151,12 +152,14 @@ OWNERS = ["h1", "h1", "h2", "h3"]
     EVENTS,
     st.sets(st.tuples(st.integers(1, 6), st.integers(0, 3))),
     st.sets(st.tuples(st.sampled_from(HOSTS), TIMES), max_size=4),
+    st.dictionaries(st.integers(1, 6), TIMES),
 )
 def test_matches_are_those_of_brute_force(
     changes: list[tuple[int, int, str]],
     events: list[tuple[int, str]],
     pairs: set[tuple[int, int]],
     ends: set[tuple[str, int]],
+    left_us: dict[int, int],
 ) -> None:
     end_us = 6 * SETTLE_US
     asked = workload([(host, 5) for host in OWNERS], sorted(pairs))
@@ -170,9 +173,15 @@ def test_matches_are_those_of_brute_force(
     said = records_of(*rows)
     spans = interest_spans(said, asked, ends_of(*ends), end_us)
     none = pd.DataFrame({"event_id": pd.Series(dtype="int64"), "host": pd.Series(dtype=object)})
-    found = matches(published(said), wanted_events(spans, asked), ends_of(*ends), none, PATHS)
+    came = pd.DataFrame(
+        [(number, "another", "its publisher", at_us) for number, at_us in left_us.items()],
+        columns=["event_id", "host", "publisher", "time_us"],
+    )
+    orphans = lost_with_publishers(published(said), ends_of(*ends), came)
+    wanted = wanted_events(spans, asked)
+    found = matches(published(said), wanted, ends_of(*ends), orphans, none, PATHS)
     assert {(r.event_id, r.host): r.is_owed for r in found.itertuples()} == _brute_force(
-        changes, events, pairs, ends, end_us
+        changes, events, pairs, ends, left_us, end_us
     )
 
 
@@ -181,12 +190,18 @@ def _brute_force(
     events: list[tuple[int, str]],
     pairs: set[tuple[int, int]],
     ends: set[tuple[str, int]],
+    left_us: dict[int, int],
     end_us: int,
 ) -> dict[tuple[int, str], bool]:
     owed: dict[tuple[int, str], bool] = {}
     order = sorted(changes, key=lambda change: (change[0], change[2] == "subscribed"))
     for number, (at_us, publisher) in enumerate(events, start=1):
-        is_orphan = any(h == publisher and 0 <= end - at_us < SETTLE_US for h, end in ends)
+        is_orphan = any(
+            host == publisher
+            and at_us <= end
+            and (end < at_us + SETTLE_US or number not in left_us or left_us[number] > end)
+            for host, end in ends
+        )
         for event, interest in pairs:
             own = [change for change in order if change[1] == interest]
             for place, (from_us, _, what) in enumerate(own):
@@ -213,8 +228,8 @@ def test_an_event_without_version_and_content_is_followed() -> None:
     asked = workload([("h2", 3)], [(1, 0)])
     wanted = wanted_events(interest_spans(said, asked, none, 10 * SETTLE_US), asked)
     got = said.frame("delivered", {"event_id": "int64", "hop_count": "Int64"})
-    due = matches(events, wanted, none, got, PATHS)
     came = receptions(said, events, NAMES, wanted, PATHS)
+    due = matches(events, wanted, none, lost_with_publishers(events, none, came), got, PATHS)
     assert dict(zip(came["host"], came["is_match"], strict=True)) == {"h2": True, "h3": False}
     assert came["is_match_recorded"].isna().all()
     rows = deliveries(got, events, came, due, PATHS)
