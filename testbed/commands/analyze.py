@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Metrics = Mapping[str, Any]
 
 _NOT_VALID = 3
+_MOST_NAMED = 3  # metrics with the same note
 _TDO = (sys.executable, "-c", "import sys; from testbed.cli import main; sys.exit(main())")
 
 
@@ -199,6 +200,17 @@ def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
         print(f"  check {name:26} {state(check)}: {check['found']:,} of {check['expected']:,}")
     for reason, count in metrics.get("capture_errors", {}).items():
         print(f"  not readable: {reason}, {count:,} times")
-    for name, note in sorted(metrics.get("notes", {}).items()):
-        print(f"  {name}: {note}")
+    for line in note_lines(metrics.get("notes", {})):
+        print(f"  {line}")
     print(f"  analysed in {seconds:.1f} s")
+
+
+def note_lines(notes: Mapping[str, str]) -> Iterator[str]:
+    """The notes on metrics, a line for each text: many metrics have the same."""
+    names_of: dict[str, list[str]] = {}
+    for name, note in sorted(notes.items()):
+        names_of.setdefault(note, []).append(name)
+    for note, names in names_of.items():
+        rest = len(names) - _MOST_NAMED
+        more = f" and {rest} more" if rest > 0 else ""
+        yield f"{', '.join(names[:_MOST_NAMED])}{more}: {note}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from testbed.commands.analyze import note_lines
 from testbed.run.reasons import Reason, Severity, emulation_reasons
 from testbed.run.verdict import Verdict, is_judged, judge_metrics, verdict_document
 
@@ -100,3 +101,18 @@ def test_late_timers_and_packets_are_held_against_a_run() -> None:
     assert "5.0% of the packets left a link over 1 ms late" in reason.text
     late = {"links": {"forwarded": 100, "late": 5}, "stolen_share": 0.2}
     assert "took 20% of its processor time" in emulation_reasons(on_time | late)[1].text
+
+
+def test_metrics_with_the_same_note_share_a_line() -> None:
+    none = "no event was published"
+    notes = {
+        "rdp": none,
+        "delivery": none,
+        "events": none,
+        "warm_up": none,
+        "packets": "no capture",
+    }
+    assert list(note_lines(notes)) == [
+        f"delivery, events, rdp and 1 more: {none}",
+        "packets: no capture",
+    ]
