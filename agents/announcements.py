@@ -1,13 +1,14 @@
 """What the layers of one agent announce to each other; `agents.routing.tree` has the trees.
 
 The application announces `Subscribe`, `Unsubscribe`, `Publish` and `Interests` to the layers below
-it. An overlay announces `Neighbours` (`agents.protocol`) and, if it can route to keys, a `NextHop`.
+it. An overlay announces `Neighbours` (`agents.protocol`), if it can route to keys a `NextHop`, and
+if it is a ring a `RingView`.
 A publish/subscribe layer announces `Ready`, and may suspend its own publisher. Any layer announces
 which peers it depends on (`Watch`); the failure detector announces which of them failed.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from agents.protocol import PeerId
 
@@ -75,6 +76,31 @@ class NextHop:
     """Announced once by an overlay that routes to keys."""
 
     router: Router
+
+
+class Place(NamedTuple):
+    """A peer and its position on a ring."""
+
+    peer: PeerId
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class RingView:
+    """What a peer knows of the ring it is in, announced by the overlay after each change.
+
+    Positions are whole numbers from 0 to `modulus` - 1, and clockwise is upwards. `fingers` are the
+    peers that messages may be routed to, the first successor among them, in clockwise order from
+    this peer. `successors` are the next peers clockwise, the nearest first; it has none while this
+    peer is alone. Positions of different epochs cannot be compared.
+    """
+
+    position: int
+    modulus: int
+    predecessor: Place | None
+    successors: tuple[Place, ...]
+    fingers: tuple[Place, ...]
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
