@@ -1,7 +1,7 @@
-"""An agent: a protocol with what it needs to talk to others, and still without I/O.
+"""An agent: a protocol with addressing, reliable messages and delay measurement, without I/O.
 
-Both runtimes drive this class, so the reliable hop and delay measurement are the same on sockets
-and in the simulator. Only on sockets a datagram has to become bytes, and bytes may be bad.
+Both runtimes drive this class, so these functions are the same on sockets and in the simulator.
+Only the runtime on sockets encodes datagrams, and only there a datagram may be malformed.
 """
 
 from collections import defaultdict
@@ -43,14 +43,14 @@ _MESSAGE_ID_TICK_US = 10
 
 @message(1, role="upkeep")
 class Acknowledgement(Struct, frozen=True):
-    """The sender of this has the message with that id."""
+    """Confirms that the message with this id has arrived."""
 
     message_id: U32
 
 
 @message(2, role="upkeep")
 class Ping(Struct, frozen=True):
-    """Please answer at once."""
+    """A request for a `Pong`, to measure the round-trip time."""
 
     token: U32
 
@@ -62,29 +62,29 @@ class Pong(Struct, frozen=True):
     token: U32
 
 
-# A datagram among the actions is to be put on the network.
+# A datagram among the actions is sent to the network.
 Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Record
 Actions = list[Action]
 
 
-# The agent's own timers have names that no protocol can give one.
+# Private types: no protocol can use the same name for a timer.
 @final
 class _Resend(Struct, frozen=True):
-    """A message may have to be sent again."""
+    """A reliable message was not acknowledged in time."""
 
     message_id: int
 
 
 @final
 class _Sample(Struct, frozen=True):
-    """A peer has not answered a ping."""
+    """A peer has not answered a ping in time."""
 
     target: PeerId
 
 
 @dataclass(slots=True)
 class _Measurement:
-    """Round trips to a peer, one after another."""
+    """A series of pings to a peer."""
 
     wanted: int
     token: int
@@ -93,7 +93,7 @@ class _Measurement:
 
 
 class Agent:
-    """A protocol at an address, in one run."""
+    """A protocol at one address, in one run."""
 
     __slots__ = ("_measurements", "_next_message_id", "_outbox", "_protocol", "_received",
                  "_run_id", "_sent_by_kind", "_windows", "address", "counts")  # fmt: skip
@@ -102,7 +102,7 @@ class Agent:
         self.address = address
         self.counts: defaultdict[str, int] = defaultdict(int)
         self._received = 0
-        # All kinds that this agent speaks are in it, so that one lookup tells a stranger's.
+        # It has all message types of this agent, so that one lookup finds foreign ones.
         self._sent_by_kind = dict.fromkeys((*_OWN_HANDLERS, *protocol.messages), 0)
         self._run_id = run_id
         self._protocol = protocol
@@ -113,7 +113,7 @@ class Agent:
 
     @property
     def figures(self) -> dict[str, int]:
-        """Everything counted so far, and the messages sent, also by kind as `sent_<kind>`."""
+        """All counts so far, and the messages sent, also by kind as `sent_<kind>`."""
         figures = {**self.counts, "received": self._received}
         figures["sent"] = sum(self._sent_by_kind.values())
         for kind, sent in self._sent_by_kind.items():
@@ -123,17 +123,17 @@ class Agent:
         return figures
 
     def start(self, now_us: int) -> Actions:
-        """Bring the protocol up."""
+        """Start the protocol."""
         # An agent that restarts must not reuse its earlier message ids for 11 hours.
         self._next_message_id = now_us // _MESSAGE_ID_TICK_US & U32_MAX
         return self._carry_out(now_us, self._protocol.on_start(now_us))
 
     def stop(self, now_us: int) -> Actions:
-        """Let the protocol say goodbye."""
+        """Stop the protocol, which may send last messages."""
         return self._carry_out(now_us, self._protocol.on_stop(now_us))
 
     def on_bytes(self, now_us: int, source: PeerId, data: bytes) -> Actions:
-        """Take in what came from a real network, whatever it is."""
+        """Handle bytes from a real network; malformed ones are counted and dropped."""
         try:
             datagram = decode(data)
         except DecodeError:
@@ -145,10 +145,10 @@ class Agent:
         return self.on_datagram(now_us, datagram)
 
     def on_datagram(self, now_us: int, datagram: Datagram) -> Actions:
-        """Take in a datagram of this run, for this agent, from who it says."""
+        """Handle a datagram of this run whose addresses were checked."""
         content = datagram.content
         if type(content) not in self._sent_by_kind:
-            # Nor is it acknowledged, as nobody here can follow it.
+            # It is not acknowledged, because no layer handles it.
             self.counts["unexpected"] += 1
             return []
         self._received += 1
@@ -157,7 +157,7 @@ class Agent:
         if datagram.flags & WANTS_ACK:
             is_new = self._windows[sender].is_new(datagram.message_id)
             if is_new is None:
-                # It may never have arrived before, so its sender must not believe that it did.
+                # It may be new or repeated. Without an acknowledgement the sender repeats it.
                 self.counts["too_old"] += 1
                 return []
             acknowledgement = [Send(sender, Acknowledgement(datagram.message_id))]
@@ -174,7 +174,7 @@ class Agent:
         return self._carry_out(now_us, effects) if effects else []
 
     def on_timer(self, now_us: int, name: Hashable) -> Actions:
-        """Go on with what waited for a timer."""
+        """Handle an expired timer of the agent or of its protocol."""
         if type(name) is _Resend:
             return self._resend(now_us, name.message_id)
         if type(name) is _Sample:
@@ -182,11 +182,11 @@ class Agent:
         return self._carry_out(now_us, self._protocol.on_timer(now_us, name))
 
     def on_route(self, now_us: int, route: Route) -> Actions:
-        """Hand a probed route to the protocol."""
+        """Pass a probed route to the protocol."""
         return self._carry_out(now_us, self._protocol.on_probe_result(now_us, route))
 
     def _find_wrong(self, datagram: Datagram, source: PeerId) -> str:
-        """What is wrong with a well-formed datagram, or nothing."""
+        """The name of the count for a datagram that is rejected, or an empty string."""
         if datagram.run_id != self._run_id:
             return "of_another_run"
         if datagram.receiver != self.address:
@@ -196,10 +196,10 @@ class Agent:
         return ""
 
     def _carry_out(self, now_us: int, effects: Effects) -> Actions:
-        """Turn what a protocol wants into what a runtime can do."""
+        """Convert the effects of a protocol to actions of a runtime."""
         actions: Actions = []
         for effect in effects:
-            # In place, and by the type, not with `match`: this happens for every message.
+            # Inlined and with type comparisons instead of `match`: it runs for every message.
             if type(effect) is Send:
                 to, content = effect.to, effect.message
                 if to == self.address:
@@ -220,7 +220,7 @@ class Agent:
             elif type(effect) is MeasureDelay:
                 measure = self._measure(now_us, effect.target, effect.samples)
                 actions += self._carry_out(now_us, measure)
-            elif not isinstance(effect, Announce | Deliver):  # a protocol alone has nobody to tell
+            elif not isinstance(effect, Announce | Deliver):  # no other layer
                 actions.append(effect)
         return actions
 
@@ -254,7 +254,7 @@ class Agent:
         return self._next_sample(now_us, sender)
 
     def _measure(self, now_us: int, target: PeerId, samples: int) -> Effects:
-        """Start a measurement; one to the same peer that is under way answers for both."""
+        """Start a measurement, or wait for the result of one to the same peer."""
         if target in self._measurements:
             return ()
         self._measurements[target] = _Measurement(samples, 0, now_us, [])
@@ -267,7 +267,7 @@ class Agent:
         return [ping, SetTimer(_Sample(target), _SAMPLE_TIMEOUT_US)]
 
     def _next_sample(self, now_us: int, target: PeerId) -> Effects:
-        """Ping once more, or report if that was the last time."""
+        """Send the next ping, or return the delay after the last one."""
         measurement = self._measurements[target]
         measurement.wanted -= 1
         if measurement.wanted > 0:
@@ -282,7 +282,7 @@ _OWN_HANDLERS: dict[type, Callable[[Agent, int, PeerId, Any], Effects]] = {
     Ping: Agent._on_ping,
     Pong: Agent._on_pong,
 }
-OWN_MESSAGES = tuple(_OWN_HANDLERS)  # which every agent sends and takes, whatever its protocols
+OWN_MESSAGES = tuple(_OWN_HANDLERS)  # of every agent, with any protocols
 
 
 def _wrong(message: Any, what: str) -> ValueError:

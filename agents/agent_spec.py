@@ -1,4 +1,4 @@
-"""The specification of one agent of a run: what it is told before it starts."""
+"""The specification of one agent of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from workloads.share import Share
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """Where and when an agent starts, whom it knows then, and its share of the workload."""
+    """Host, start, contacts and workload of an agent."""
 
     host: str
     address: int
@@ -25,7 +25,7 @@ class AgentSpec:
     workload: Share = field(default_factory=Share)
 
     def surroundings(self, start: int, shared: dict[str, Any]) -> Surroundings:
-        """What the agent is given when it starts for the first, second, ... time."""
+        """What the agent is given at its first, second, ... start."""
         seed = f"{self.run_seed}/{self.host}/{start}"
         return Surroundings(
             self.address, self.contacts, Random(seed), None, self.targets, self.number, self.peers,

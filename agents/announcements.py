@@ -1,10 +1,12 @@
-"""What the layers of one agent announce to each other; `agents.routing.tree` has the trees.
+"""Announcements between the layers of one agent; those of trees are in `agents.routing.tree`.
 
-The application announces `Subscribe`, `Unsubscribe`, `Publish` and `Interests` to the layers below
-it. An overlay announces `Neighbours` (`agents.protocol`), if it can route to keys a `NextHop`, and
-if it is a ring a `RingView`.
-A publish/subscribe layer announces `Ready`, and may suspend its own publisher. Any layer announces
-which peers it depends on (`Watch`); the failure detector announces which of them failed.
+| layer | announces |
+|---|---|
+| application | `Subscribe`, `Unsubscribe`, `Publish`, `Interests` |
+| overlay | `Neighbours` (`agents.protocol`); `NextHop` if it routes to keys; `RingView` if a ring |
+| publish/subscribe | `Ready`; `Suspend` and `Resume` for publications of its own peer |
+| any | `Watch`: the peers that the layer depends on |
+| failure detector | `PeerLost`, `PeerRestarted` for watched peers |
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from agents.protocol import PeerId
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """This peer has a new interest; `content` is what the workload means by it."""
+    """This peer has a new interest; the workload defines the meaning of `content`."""
 
     interest: int
     content: int
@@ -47,19 +49,19 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The announcing layer can serve."""
+    """The announcing layer is ready for events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """Publications of this content, or all if there is none, are not to be offered for now."""
+    """Do not offer publications of this content until `Resume`; None means all publications."""
 
     content: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Takes a `Suspend` of the same content back."""
+    """Ends a `Suspend` of the same content."""
 
     content: int | None = None
 
@@ -68,7 +70,7 @@ class Router(Protocol):
     """An overlay's routing to keys."""
 
     def next_hop(self, key: int) -> PeerId | None:
-        """The neighbour that is next on the way to a key; None if the key is this peer's own."""
+        """The next neighbour on the route to a key; None if this peer is the root of the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RingView:
-    """What a peer knows of the ring it is in, announced by the overlay after each change.
+    """A peer's knowledge of its ring, announced by the overlay after each change.
 
-    Positions are whole numbers from 0 to `modulus` - 1, and clockwise is upwards. `fingers` are the
-    peers that messages may be routed to, the first successor among them, in clockwise order from
-    this peer. `successors` are the next peers clockwise, the nearest first; it has none while this
-    peer is alone. Positions of different epochs cannot be compared.
+    Positions are whole numbers from 0 to `modulus` - 1 and increase clockwise. `fingers` are the
+    peers that messages are routed to, in clockwise order from this peer, with the first successor.
+    `successors` are the next peers clockwise, the nearest first; it is empty while this peer is
+    alone. Positions of different epochs cannot be compared.
     """
 
     position: int
@@ -105,7 +107,7 @@ class RingView:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The peers that a layer depends on, all of them; replaces what it announced before."""
+    """All peers that a layer depends on; replaces the previous `Watch` of the same watcher."""
 
     watcher: str
     peers: frozenset[PeerId]
@@ -113,13 +115,13 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class PeerLost:
-    """A watched peer is silent or has left: nothing that was sent to it will be answered."""
+    """A watched peer is silent or has left; it will not answer messages."""
 
     peer: PeerId
 
 
 @dataclass(frozen=True, slots=True)
 class PeerRestarted:
-    """A watched peer is a new incarnation, which remembers nothing."""
+    """A watched peer has restarted and has lost its state."""
 
     peer: PeerId

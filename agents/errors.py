@@ -8,5 +8,5 @@ class AgentFailed(TestbedError):
 
     @classmethod
     def blame(cls, host: str, now_us: int, error: Exception) -> "AgentFailed":
-        """What went wrong, with the name of the agent and the time of the run."""
+        """An error with the name of the agent and the time of the run."""
         return cls(f"agent {host} at {now_us / 1e6:.6f} s: {type(error).__name__}: {error}")

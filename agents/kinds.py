@@ -1,4 +1,4 @@
-"""The protocols that an experiment can name, and agents made from what it says."""
+"""The kinds of protocol of an experiment file, and how agents are made from its sections."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,8 +13,8 @@ from agents.pubsub.application import Application
 from agents.stack import Stack
 from agents.wire.codec import MessageKind, describe_message
 
-# The layers of an agent from the lowest up, as sections of an experiment file, and their kinds.
-# An agent's process loads only what it runs: some have a thousand such processes.
+# The layers of an agent, the lowest first: sections of an experiment file, and their kinds.
+# The value is a name, so that each of up to a thousand processes imports only the kinds it runs.
 LAYERS: dict[str, dict[str, str]] = {
     "overlay": {
         "hello": "agents.overlays.hello.HelloProtocol",
@@ -36,14 +36,14 @@ LAYERS: dict[str, dict[str, str]] = {
 
 
 def find_protocol(section: str, kind: str) -> type[Protocol]:
-    """The protocol of this kind in a section of an experiment file."""
+    """The protocol class of a kind in a section of an experiment file."""
     module, _, name = LAYERS[section][kind].rpartition(".")
     protocol: type[Protocol] = getattr(import_module(module), name)
     return protocol
 
 
 def messages_of(layers: Mapping[str, Mapping[str, Any]]) -> list[MessageKind]:
-    """The messages of agents with the protocols of an experiment's sections, by their numbers."""
+    """The message types of agents with these layers, sorted by number."""
     found = [describe_message(cls, "agent") for cls in OWN_MESSAGES]
     for section, settings in layers.items():
         messages = find_protocol(section, settings["kind"]).messages
@@ -54,8 +54,8 @@ def messages_of(layers: Mapping[str, Mapping[str, Any]]) -> list[MessageKind]:
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:
     """A new agent with the protocols and settings of an experiment's sections.
 
-    Publish/subscribe has the application on top, and random numbers of its own: overlay and routing
-    draw the same ones whatever is above them.
+    The application is the layer above publish/subscribe. Publish/subscribe has its own random
+    generator, so that overlay and routing draw the same numbers with any layer above them.
     """
     protocols: list[Protocol] = []
     for section in LAYERS:
@@ -70,5 +70,5 @@ def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surr
 
 
 def settings_of(protocol: type[Protocol], section: Mapping[str, Any]) -> msgspec.Struct:
-    """The settings of a protocol from a section of an experiment that was checked before."""
+    """The settings of a protocol from a section of an experiment that was already checked."""
     return protocol.Settings(**{key: value for key, value in section.items() if key != "kind"})

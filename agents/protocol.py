@@ -1,9 +1,10 @@
-"""The contract of a protocol: what it is told, and what it can ask for.
+"""The interface of a protocol: the handlers that a runtime calls and the effects they return.
 
-A protocol is a class with the handlers below. It opens no socket, reads no clock and rolls no
-dice of its own: time comes in as whole microseconds, randomness as a seeded generator, and
-what it wants done goes out as a list of effects. So it runs unchanged on emulated hosts and
-in the simulator. `docs/writing-a-protocol.md` shows one from start to finish.
+A protocol is a class with the handlers below. It opens no socket, reads no clock and uses no
+global random generator. Time is an argument in whole microseconds, randomness is a seeded
+generator, and a handler returns a list of effects that the runtime carries out. Therefore the same
+protocol runs on emulated hosts and in the simulator. `docs/writing-a-protocol.md` has a complete
+example.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -16,7 +17,7 @@ import msgspec
 from agents.probing.route import Route
 from workloads.share import Share
 
-# A peer is known by the IPv4 address of its host, as a number.
+# The IPv4 address of the peer's host, as a number.
 PeerId = int
 Value = int | float | str | bool
 
@@ -32,7 +33,7 @@ class Send(msgspec.Struct, frozen=True):
 
 @final
 class SetTimer(msgspec.Struct, frozen=True):
-    """Call `on_timer` with this name after a while; a timer of the same name is replaced."""
+    """Call `on_timer` with this name after `delay_us`; replaces a timer of the same name."""
 
     name: Hashable
     delay_us: int
@@ -40,21 +41,21 @@ class SetTimer(msgspec.Struct, frozen=True):
 
 @final
 class CancelTimer(msgspec.Struct, frozen=True):
-    """Forget a timer, if it is set."""
+    """Cancel a timer, if it is set."""
 
     name: Hashable
 
 
 @final
 class ProbeRoute(msgspec.Struct, frozen=True):
-    """Find out which routers lie between here and a peer; the answer is `on_probe_result`."""
+    """Infer the route to a peer; the result arrives in `on_probe_result`."""
 
     target: PeerId
 
 
 @final
 class MeasureDelay(msgspec.Struct, frozen=True):
-    """Measure the round-trip time to a peer some times; the answer is `on_delay`."""
+    """Measure the round-trip time to a peer; the samples arrive in `on_delay`."""
 
     target: PeerId
     samples: int = 3
@@ -62,9 +63,9 @@ class MeasureDelay(msgspec.Struct, frozen=True):
 
 @final
 class Deliver(msgspec.Struct, frozen=True):
-    """An event has arrived where somebody wants it; the application is told.
+    """Deliver an event that matches an interest of this peer to the application.
 
-    `hop_count` counts the overlay links that it came over, the one from `sender` included.
+    `hop_count` is the number of overlay links from the publisher, the one from `sender` included.
     """
 
     event_id: int
@@ -74,7 +75,7 @@ class Deliver(msgspec.Struct, frozen=True):
 
 @final
 class Record(msgspec.Struct, frozen=True):
-    """Something worth knowing after the run: what happened (in the past tense), and its figures."""
+    """Write a record for the analysis: what happened, in the past tense, with its values."""
 
     what: str
     values: Mapping[str, Value] = msgspec.field(default_factory=dict)
@@ -82,7 +83,7 @@ class Record(msgspec.Struct, frozen=True):
 
 @final
 class Announce(msgspec.Struct, frozen=True):
-    """Tell the other protocols of this agent something; each picks what it cares for by type."""
+    """Pass an announcement to the other layers of this agent; a layer selects them by type."""
 
     content: Any
 
@@ -93,27 +94,27 @@ Effects = Sequence[Effect]
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Round-trip times to a peer; without any sample the peer did not answer."""
+    """Round-trip times to a peer; there are no samples if the peer did not answer."""
 
     target: PeerId
     samples_us: tuple[int, ...]
 
     @property
     def min_us(self) -> int:
-        """The smallest sample: the path without queues."""
+        """The smallest sample: the one with the least queueing."""
         return min(self.samples_us)
 
     @property
     def median_us(self) -> int:
-        """The sample in the middle."""
+        """The median of the samples."""
         return sorted(self.samples_us)[len(self.samples_us) // 2]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Announced by an overlay: the peers it links this one to, and the one-way delay to each.
+    """Announced by an overlay: the neighbours of this peer, and the one-way delay to each.
 
-    An overlay may tell apart what its links are for, as in `successor` or `finger`: `roles`.
+    `roles` may name the purpose of each link, for example `successor` or `finger`.
     """
 
     delays_us: Mapping[PeerId, int]
@@ -122,16 +123,20 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What an agent is given: who it is, whom it may ask first, its dice, and its settings.
+    """What a protocol is given when it is made.
 
-    `targets` are peers chosen by somebody who knows the whole network, for baselines that need
-    it. `number` counts the agents of a run from 0 to `peers` - 1, and `run_seed` is the same for
-    all, so that they can agree on what is drawn from it. `hosts` has the name and address of every
-    agent's host in the order of their numbers, where a protocol of the run says `names_hosts`.
-    `workload` is this peer's share of the workload, so that an overlay knows its interests before
-    the application announces them. The agents of a process have `shared` in common, for caches that
-    do not change what they do. `settings` are the protocol's own `Settings`; without any, it has
-    its defaults.
+    - `me` is the address of this peer, `contacts` are the peers that it knows at its start.
+    - `random` is the protocol's random generator; a publish/subscribe layer is given
+      `pubsub_random` as its `random`.
+    - `settings` is an instance of the protocol's own `Settings`; None means all defaults.
+    - `targets` are peers chosen with knowledge of the whole network, for baselines that need it.
+    - `number` is this agent's number from 0 to `peers` - 1.
+    - `run_seed` is the same for all agents, so that all draw the same values from it.
+    - `hosts` maps the name of every agent's host to its address, in the order of the agents'
+      numbers. It is filled only if a protocol of the run sets `names_hosts`.
+    - `workload` is this peer's part of the workload, so that an overlay knows its interests before
+      the application announces them.
+    - `shared` is one dictionary for all agents of a process, for caches that do not change results.
     """
 
     me: PeerId
@@ -150,10 +155,10 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class WholeNetwork:
-    """What is known of the whole network before a run, for baselines whose targets are given.
+    """Knowledge of the whole network before a run, for baselines whose targets are given.
 
-    Peers go by their numbers. `nearest` and `farthest` give for each peer so many others, ordered
-    by the delay to them.
+    Peers are identified by their numbers. `nearest` and `farthest` return, for each peer, the given
+    number of other peers ordered by their delay.
     """
 
     seed: int
@@ -163,27 +168,29 @@ class WholeNetwork:
 
 
 def draw_others(chance: Random, me: int, peers: int, count: int) -> list[int]:
-    """So many of the numbers from 0 to `peers` - 1 other than one, or all of them if fewer."""
-    # The others are not listed: with many peers that would take longer than all the rest.
+    """`count` different numbers from 0 to `peers` - 1 without `me`, or all if there are fewer."""
+    # A list of all other peers would take most of the time in a large network.
     drawn = chance.sample(range(peers - 1), min(count, peers - 1))
     return [number + (number >= me) for number in drawn]
 
 
 class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a protocol that can only be run in one way."""
+    """The settings of a protocol that has none."""
 
 
 class Protocol:
-    """A protocol that does nothing; real ones override what they care about.
+    """A protocol that does nothing; a real one overrides the handlers it needs.
 
-    `Settings` is a frozen msgspec struct of what an experiment file may set: its fields have types,
-    ranges, defaults and descriptions, as in `Annotated[int, Meta(ge=1, description="...")] = 3`.
-    Its `__post_init__` may raise ValueError, as in `links: expected pairs of hosts, found none`,
-    for what a field alone cannot say. `messages` are the kinds of message that the protocol sends
-    and is told of, and no others are. `names_hosts` says that settings speak of hosts by name.
-    `guarantee` is what a publish/subscribe layer promises to peers that stay. With `exactly-once` a
-    run in which a delivery is missing or repeated is invalid. `matching` is the matching rule of a
-    publish/subscribe layer, that of the workloads it serves.
+    - `Settings` is a frozen msgspec struct of the keys that an experiment file may set. Its fields
+      have types, ranges, defaults and descriptions:
+      `Annotated[int, Meta(ge=1, description="...")] = 3`. Its `__post_init__` may raise ValueError
+      for conditions on several fields, for example `links: expected pairs of hosts, found none`.
+    - `messages` are the message types that the protocol sends and receives.
+    - `names_hosts` is true if the settings contain names of hosts.
+    - `guarantee` is what a publish/subscribe layer guarantees to peers that stay. With
+      `exactly-once`, a missing or repeated delivery makes the run invalid.
+    - `matching` is the matching rule of a publish/subscribe layer. It serves the workloads that
+      have the same rule.
     """
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
@@ -194,11 +201,11 @@ class Protocol:
 
     @classmethod
     def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:
-        """Raise ValueError if settings that name hosts make no sense with those of the network."""
+        """Raise ValueError if the settings do not fit the hosts of the network."""
 
     @classmethod
     def choose_targets(cls, settings: Any, whole: WholeNetwork) -> Mapping[int, Sequence[int]]:
-        """The `targets` that peers are given by their numbers; an overlay is asked before a run."""
+        """The `targets` of each peer, by number; called for the overlay before a run."""
         del settings, whole
         return {}
 
@@ -209,37 +216,37 @@ class Protocol:
         self.settings: Any = given.settings if given.settings is not None else self.Settings()
 
     def on_start(self, now_us: int) -> Effects:
-        """The agent has come up."""
+        """The agent starts."""
         return ()
 
     def on_stop(self, now_us: int) -> Effects:
-        """The agent is about to leave; what it still sends goes out, and nothing comes back."""
+        """The agent is about to leave: it can still send messages, but receives none."""
         return ()
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """A message has come in."""
+        """A message has arrived."""
         return ()
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """A timer has run out."""
+        """A timer has expired."""
         return ()
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
-        """The route that `ProbeRoute` asked for."""
+        """The result of a `ProbeRoute`."""
         return ()
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """The delay that `MeasureDelay` asked for."""
+        """The result of a `MeasureDelay`."""
         return ()
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """A reliable message was never acknowledged."""
+        """A reliable message was not acknowledged and is no longer repeated."""
         return ()
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Another protocol of this agent has announced something."""
+        """Another layer of this agent has made an announcement."""
         return ()
 
     def on_delivery(self, now_us: int, delivery: Deliver) -> Effects:
-        """A layer below delivers an event; only the highest layer is told."""
+        """A lower layer delivers an event; only the highest layer receives this call."""
         return ()

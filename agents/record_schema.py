@@ -1,7 +1,7 @@
-"""Every record that agents make: what happened, and the fields that it may have.
+"""The schema of all records of agents: the event that is recorded, and its fields.
 
-A field that is marked optional may be missing. Analysis reads these names; add to them, but do not
-rename them.
+An optional field may be missing. The analysis reads these names: add fields, but do not rename
+them.
 """
 
 from typing import NamedTuple
@@ -22,8 +22,8 @@ _EVENT = Field(int, "the number of an event, counted from 1")
 _VERSION = Field(int, "the version of a tree")
 _COPY: Fields = {
     "event_id": _EVENT,
-    "from": Field(int, "the address of the peer that it came from"),
-    "hop_count": Field(int, "overlay links from the publisher to here"),
+    "from": Field(int, "the address of the peer that sent it"),
+    "hop_count": Field(int, "overlay links from the publisher to this peer"),
 }
 _INTEREST: Fields = {
     "interest": Field(int, "the number of the interest in the workload, counted from 0"),
@@ -31,7 +31,7 @@ _INTEREST: Fields = {
     "topic": Field(int, "the content of a topic-based interest", is_optional=True),
 }
 
-# By the layer that records them; a field `sent_*` stands for one of each kind of message.
+# By layer. A field `sent_*` stands for one field for each kind of message.
 RECORDS: dict[str, dict[str, Fields]] = {
     "agent": {
         "agent_started": {},
@@ -39,8 +39,8 @@ RECORDS: dict[str, dict[str, Fields]] = {
         "agent_ended": {
             "sent": Field(int, "messages sent"),
             "received": Field(int, "messages received"),
-            "sent_*": Field(int, "messages sent of a kind", is_optional=True),
-            "*": Field(int, "what else an agent counts, as in `resent`", is_optional=True),
+            "sent_*": Field(int, "messages of a kind sent", is_optional=True),
+            "*": Field(int, "other counts of the agent, for example `resent`", is_optional=True),
         },
     },
     "overlay": {
@@ -50,21 +50,21 @@ RECORDS: dict[str, dict[str, Fields]] = {
             "is_distant": Field(bool, "whether the link is a distant one", is_optional=True),
             "role": Field(str, "what the link is for", is_optional=True),
         },
-        "neighbour_removed": {"peer": _PEER, "reason": Field(str, "why")},
+        "neighbour_removed": {"peer": _PEER, "reason": Field(str, "the reason")},
         "route_inferred": {
             "peer": _PEER,
             "routers": Field(str, "addresses of routers, 0 for a silent one"),
             "is_reached": Field(bool, "whether the peer answered", is_optional=True),
-            "*": Field(int, "the cost of the probing", is_optional=True),
+            "*": Field(int, "counts of the probing", is_optional=True),
         },
         "route_known": {"peer": _PEER, "routers": Field(str, "as in `route_inferred`")},
         "delay_measured": {
             "peer": _PEER,
             "samples": Field(int, "round trips measured"),
-            "min_us": Field(int, "the shortest", is_optional=True),
-            "median_us": Field(int, "the one in the middle", is_optional=True),
+            "min_us": Field(int, "the smallest sample", is_optional=True),
+            "median_us": Field(int, "the median of the samples", is_optional=True),
         },
-        "welcomed": {"by": _PEER, "number": Field(int, "how many the other has welcomed")},
+        "welcomed": {"by": _PEER, "number": Field(int, "peers that `by` has welcomed so far")},
         "given_up": {"peer": _PEER},
         "size_estimated": {
             "epoch": Field(int, "the round of gossip"),
@@ -97,8 +97,8 @@ RECORDS: dict[str, dict[str, Fields]] = {
     "pubsub": {
         "event_received": {
             **_COPY,
-            "is_match": Field(bool, "whether the peer wants it", is_optional=True),
-            "published_us": Field(int, "when it was published", is_optional=True),
+            "is_match": Field(bool, "whether the peer has a matching interest", is_optional=True),
+            "published_us": Field(int, "the time of its publication", is_optional=True),
         },
         "event_repeated": _COPY,
     },

@@ -1,4 +1,4 @@
-"""What agents record, one JSON object a line, so that a file cut short loses one line at most."""
+"""Files of records: one JSON object a line, so that a truncated file loses at most one line."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ _to_json = msgspec.json.Encoder(order="sorted").encode
 
 
 class RecordRow(msgspec.Struct, frozen=True):
-    """Something that happened at a host; its values stay JSON until somebody asks for them."""
+    """A record; its values stay JSON until they are read."""
 
     time_us: int
     host: str
@@ -19,7 +19,7 @@ class RecordRow(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What there is to say about it."""
+        """The decoded values."""
         return dict(msgspec.json.decode(self.json))
 
 
@@ -27,7 +27,7 @@ _from_json = msgspec.json.Decoder(RecordRow).decode
 
 
 class RecordLog:
-    """Writes records to a text file as they come."""
+    """Writes records to a text file."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -39,7 +39,7 @@ class RecordLog:
 
 
 def read_records(path: Path) -> Iterator[RecordRow]:
-    """The records in a file; a last line that is not whole is left out."""
+    """The records in a file, without an incomplete last line."""
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):

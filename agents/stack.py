@@ -1,8 +1,8 @@
-"""Protocols on top of each other: overlay, routing, publish/subscribe, application.
+"""A stack of protocols: overlay, routing, publish/subscribe, application.
 
-Each layer is a protocol of its own and does not know the others. Its messages, timers, probes and
-measurements come back to it; what it announces reaches the others, and what it delivers reaches
-the highest. So any layer can be replaced by another of its kind.
+Each layer is a separate protocol and does not know the others. The stack returns messages, timers,
+probes and measurements to the layer that asked for them. It passes announcements to all other
+layers, and deliveries to the highest layer. Therefore each layer can be replaced on its own.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from agents.protocol import (
 
 
 class Stack(Protocol):
-    """Some protocols, the lowest first, that look like one."""
+    """Several protocols, the lowest first, combined into one."""
 
     def __init__(self, layers: Sequence[Protocol]) -> None:
         self._layers = tuple(layers)
@@ -50,37 +50,37 @@ class Stack(Protocol):
         return effects
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Hand a message to the layer whose it is."""
+        """Pass a message to the layer that declares its type."""
         i = self._layer_of[type(message)]
         return self._from(now_us, i, self._layers[i].on_message(now_us, sender, message))
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Wake the layer that set the timer."""
+        """Call the layer that set the timer."""
         assert isinstance(name, tuple)
         i, inner = name
         return self._from(now_us, i, self._layers[i].on_timer(now_us, inner))
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
-        """Hand a route to every layer that asked for it."""
+        """Pass a route to every layer that asked for it."""
         effects: list[Effect] = []
         for i in sorted(self._asked_route.pop(route.target, ())):
             effects += self._from(now_us, i, self._layers[i].on_probe_result(now_us, route))
         return effects
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Hand a delay to every layer that asked for it."""
+        """Pass a delay to every layer that asked for it."""
         effects: list[Effect] = []
         for i in sorted(self._asked_delay.pop(delay.target, ())):
             effects += self._from(now_us, i, self._layers[i].on_delay(now_us, delay))
         return effects
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Tell the layer whose message was never acknowledged."""
+        """Tell the layer that sent a message that it was not acknowledged."""
         i = self._layer_of[type(message)]
         return self._from(now_us, i, self._layers[i].on_give_up(now_us, to, message))
 
     def _from(self, now_us: int, i: int, effects: Effects) -> list[Effect]:
-        """What a layer wants, with its mark on what will come back to it."""
+        """The effects of a layer; timers and requests are marked with the number of the layer."""
         marked: list[Effect] = []
         for effect in effects:
             if type(effect) is SetTimer:
