@@ -191,6 +191,8 @@ class Protocol:
       `exactly-once`, a missing or repeated delivery makes the run invalid.
     - `matching` is the matching rule of a publish/subscribe layer. It serves the workloads that
       have the same rule.
+    - `is_directed` is true if the links of an overlay are one-way: a link belongs to its owner, and
+      the other end need not hold it.
     """
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
@@ -198,6 +200,7 @@ class Protocol:
     names_hosts: ClassVar[bool] = False
     guarantee: ClassVar[Literal["exactly-once", "none"]] = "none"
     matching: ClassVar[Literal["topics", "boxes"]] = "topics"
+    is_directed: ClassVar[bool] = False
 
     @classmethod
     def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:

@@ -48,9 +48,22 @@ RECORDS: dict[str, dict[str, Fields]] = {
             "peer": _PEER,
             "delay_us": Field(int, "the measured one-way delay", is_optional=True),
             "is_distant": Field(bool, "whether the link is a distant one", is_optional=True),
-            "role": Field(str, "what the link is for", is_optional=True),
+            "role": Field(
+                str,
+                "what the link is for; one with several roles is added for each",
+                is_optional=True,
+            ),
         },
-        "neighbour_removed": {"peer": _PEER, "reason": Field(str, "the reason")},
+        "neighbour_removed": {
+            "peer": _PEER,
+            "reason": Field(str, "the reason"),
+            "role": Field(str, "the role that the link lost; all if missing", is_optional=True),
+        },
+        "placed": {
+            "position": Field(str, "the position on the ring, as 16 hex digits", is_optional=True),
+            "modulus": Field(str, "positions of the ring, in hex; 2^64 if missing", True),
+            "id": Field(str, "the identifier that routes go by, as 16 hex digits", True),
+        },
         "route_inferred": {
             "peer": _PEER,
             "routers": Field(str, "addresses of routers, 0 for a silent one"),

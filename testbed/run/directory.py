@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from agents.kinds import find_protocol, messages_of
+from agents.protocol import Protocol
 from agents.records import RecordRow, read_records
 from agents.wire.codec import kind_names
 from testbed.errors import UsageError
@@ -143,7 +144,9 @@ class RunDirectory:
                 "experiment": experiment.to_dict(),
                 "message_kinds": kind_names(),
                 "messages": msgspec.to_builtins(messages_of(experiment.layers)),
-                "guarantee": _guarantee(experiment),
+                "overlay": {"is_directed": _overlay(experiment).is_directed},
+                "guarantee": _pubsub(experiment, "guarantee"),
+                "matching": _pubsub(experiment, "matching"),
                 "played_faults": [describe_fault(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
                 "versions": versions(),
@@ -155,10 +158,14 @@ class RunDirectory:
         )
 
 
-def _guarantee(experiment: Experiment) -> str | None:
-    """What the publish/subscribe layer promises, if there is one."""
+def _overlay(experiment: Experiment) -> type[Protocol]:
+    return find_protocol("overlay", experiment.overlay["kind"])
+
+
+def _pubsub(experiment: Experiment, attribute: str) -> str | None:
+    """What the publish/subscribe layer declares, if there is one."""
     kind = experiment.pubsub.get("kind")
-    return None if kind is None else find_protocol("pubsub", kind).guarantee
+    return None if kind is None else str(getattr(find_protocol("pubsub", kind), attribute))
 
 
 def load_run_experiment(run: Path) -> tuple[Experiment, str]:
