@@ -17,6 +17,8 @@ OVERLAYS: dict[str, str] = {
 PUBSUBS: dict[str, str] = {
     "scribe": "topologies.overlays.scribe.Scribe",
     "iscribe": "topologies.overlays.scribe.InverseScribe",
+    "nsmf": "topologies.overlays.nsmf.Nsmf",
+    "beaconvey": "topologies.overlays.nsmf.BeaConvey",
 }
 # Any other overlay routes by position.
 ROUTES: dict[str, str] = {

@@ -6,10 +6,12 @@ the nodes on the ring matters, so distances are counted in ranks.
 
 import numpy as np
 
-from topologies.overlays.arrays import Numbers
+from topologies.overlays.arrays import Numbers, index_ranges
 from topologies.overlays.key_routes import NOWHERE, KeyRoutes, Targets
 from topologies.overlays.keys import KEY_BITS, topic_keys
 from topologies.overlays.overlay import Keys, Overlay
+
+_ZERO = np.uint64(0)
 
 
 class PositionRoutes(KeyRoutes):
@@ -30,11 +32,44 @@ class PositionRoutes(KeyRoutes):
         self._rank = np.empty(nodes, dtype=np.int64)
         self._rank[self._order] = np.arange(nodes)
         self._is_full = bool((self._position[self._order] == np.arange(nodes)).all())
+        # Differences of 64-bit positions wrap around by themselves.
+        self._modulus = np.uint64(nodes if self._is_full else 0)
         self._index_fingers(overlay.fingers)
 
     def keys_of(self, nodes: Numbers) -> Keys:
         """The positions of the nodes."""
         return self._position[nodes]
+
+    def rank_of(self, nodes: Numbers) -> Numbers:
+        """The places of the nodes in the order of positions."""
+        return self._rank[nodes]
+
+    @property
+    def last_position(self) -> np.uint64:
+        """The highest position that the ring has: n - 1 if it is full, else 2^64 - 1."""
+        return np.uint64(self.overlay.nodes - 1) if self._is_full else np.uint64(2**64 - 1)
+
+    def distance(self, start: Keys, end: Keys) -> Keys:
+        """Clockwise distances between positions."""
+        return np.asarray(end - start + np.where(end < start, self._modulus, _ZERO))
+
+    def add(self, start: Keys, distance: Keys) -> Keys:
+        """The positions at some clockwise distances."""
+        left = self.last_position - start
+        return np.asarray(start + distance - np.where(distance > left, self._modulus, _ZERO))
+
+    def roots_of(self, keys: Keys) -> Targets:
+        """The keys as targets: the root of a key is the first node at or after it."""
+        rank = np.searchsorted(self._position[self._order], keys) % self.overlay.nodes
+        return Targets(self._order[rank], keys)
+
+    def fingers_of(self, nodes: Numbers) -> tuple[Numbers, Numbers]:
+        """The fingers of each node in clockwise order: rows (place in `nodes`), and fingers."""
+        start = nodes * self.overlay.nodes
+        first = np.searchsorted(self._finger_key, start)
+        sizes = np.searchsorted(self._finger_key, start + self.overlay.nodes) - first
+        place = np.repeat(np.arange(len(nodes)), sizes)
+        return place, self._finger[index_ranges(first, sizes)]
 
     def topic_targets(self) -> Targets:
         """The key and the root of each topic."""
@@ -43,8 +78,7 @@ class PositionRoutes(KeyRoutes):
             nodes = self.overlay.nodes
             rank = np.array([key * nodes >> KEY_BITS for key in keys.tolist()], dtype=np.int64)
             return self.node_targets(self._order[rank])
-        rank = np.searchsorted(self._position[self._order], keys) % self.overlay.nodes
-        return Targets(self._order[rank], keys)
+        return self.roots_of(keys)
 
     def next_hops(self, at: Numbers, targets: Targets) -> Numbers:
         """The farthest finger that does not pass the key, or the root where there is none."""
