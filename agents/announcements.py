@@ -122,6 +122,10 @@ class PeerLost:
 
 @dataclass(frozen=True, slots=True)
 class PeerRestarted:
-    """A watched peer has restarted and has lost its state."""
+    """A watched peer is a new incarnation, which remembers nothing of this one.
+
+    `incarnation` is the time, by that peer's clock, since when it remembers.
+    """
 
     peer: PeerId
+    incarnation: int = 0

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agents.agent import OWN_MESSAGES, Agent
+from agents.failure_detector import FailureDetector
 from agents.protocol import Protocol, Surroundings
 from agents.pubsub.application import Application
 from agents.stack import Stack
@@ -46,16 +47,19 @@ def messages_of(layers: Mapping[str, Mapping[str, Any]]) -> list[MessageKind]:
     """The message types of agents with these layers, sorted by number."""
     found = [describe_message(cls, "agent") for cls in OWN_MESSAGES]
     for section, settings in layers.items():
-        messages = find_protocol(section, settings["kind"]).messages
-        found += [describe_message(cls, section) for cls in messages]
+        protocol = find_protocol(section, settings["kind"])
+        below = FailureDetector.messages if protocol.needs_failure_detector else ()
+        found += [describe_message(cls, section) for cls in (*below, *protocol.messages)]
     return sorted(found, key=lambda kind: kind.number)
 
 
 def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surroundings) -> Agent:
     """A new agent with the protocols and settings of an experiment's sections.
 
-    The application is the layer above publish/subscribe. Publish/subscribe has its own random
-    generator, so that overlay and routing draw the same numbers with any layer above them.
+    An overlay that needs one has a failure detector below it, which reads `detect_s` from the
+    overlay's settings. The application is the layer above publish/subscribe. Publish/subscribe has
+    its own random generator, so that overlay and routing draw the same numbers with any layer above
+    them.
     """
     protocols: list[Protocol] = []
     for section in LAYERS:
@@ -63,7 +67,10 @@ def make_agent(layers: Mapping[str, Mapping[str, Any]], run_id: int, given: Surr
             protocol = find_protocol(section, layers[section]["kind"])
             random = given.pubsub_random if section == "pubsub" else given.random
             settings = settings_of(protocol, layers[section])
-            protocols.append(protocol(replace(given, settings=settings, random=random)))
+            own = replace(given, settings=settings, random=random)
+            if protocol.needs_failure_detector:
+                protocols.append(FailureDetector(own))
+            protocols.append(protocol(own))
     if "pubsub" in layers:
         protocols.append(Application(given, has_trees="routing" in layers))
     return Agent(given.me, run_id, protocols[0] if len(protocols) == 1 else Stack(protocols))

@@ -193,6 +193,8 @@ class Protocol:
       have the same rule.
     - `is_directed` is true if the links of an overlay are one-way: a link belongs to its owner, and
       the other end need not hold it.
+    - `needs_failure_detector` is true if an overlay relies on `PeerLost` and `PeerRestarted`. Its
+      `Settings` are then derived from `agents.failure_detector.FailureDetectorSettings`.
     """
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
@@ -201,6 +203,7 @@ class Protocol:
     guarantee: ClassVar[Literal["exactly-once", "none"]] = "none"
     matching: ClassVar[Literal["topics", "boxes"]] = "topics"
     is_directed: ClassVar[bool] = False
+    needs_failure_detector: ClassVar[bool] = False
 
     @classmethod
     def check_hosts(cls, settings: Any, hosts: Collection[str]) -> None:

@@ -90,6 +90,8 @@ RECORDS: dict[str, dict[str, Fields]] = {
         },
         "death_refuted": {"incarnation": Field(int, "the number of the new incarnation")},
         "parent_chosen": {"landmark": _PEER, "parent": Field(int, "0 if there is none")},
+        "peer_lost": {"peer": _PEER, "reason": Field(str, "`silent` or `left`")},
+        "peer_restarted": {"peer": _PEER},
     },
     "routing": {
         "leader_elected": {"leader": _PEER},

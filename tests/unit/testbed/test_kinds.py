@@ -11,6 +11,7 @@ import pytest
 import agents
 import topologies
 import workloads
+from agents.failure_detector import FailureDetector
 from agents.kinds import LAYERS
 from agents.protocol import Protocol
 from agents.pubsub.application import Application
@@ -44,7 +45,7 @@ def defined(package: ModuleType, base: type) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("package", "base", "listed", "no_kinds"),
     [
-        (agents, Protocol, PROTOCOLS, {Stack, Application}),
+        (agents, Protocol, PROTOCOLS, {Stack, Application, FailureDetector}),
         (topologies, Topology, TOPOLOGIES.values(), set()),
         (topologies, OfflineOverlay, OVERLAYS.values(), set()),
         (topologies, OfflinePubsub, PUBSUBS.values(), set()),
