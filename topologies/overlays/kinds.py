@@ -11,6 +11,7 @@ from topologies.overlays.overlay import Overlay
 # Loaded when they are needed.
 OVERLAYS: dict[str, str] = {
     "ring": "topologies.overlays.ring.Ring",
+    "small-world": "topologies.overlays.small_world.SmallWorld",
     "pastry": "topologies.overlays.pastry.Pastry",
     "skip-net": "topologies.overlays.skip_net.SkipNet",
 }
