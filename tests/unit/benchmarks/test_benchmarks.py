@@ -6,14 +6,13 @@ import pytest
 
 from agents.records import RecordLog, read_records
 from benchmarks.agents import delays_longer, last_answer_s
-from benchmarks.offline_overlays import walk_once
+from benchmarks.offline_overlays import KINDS, walk_once
 from benchmarks.simulate import make_crowd, race
 from testbed.errors import EmulationError
 from testbed.experiment.file import Experiment
 from testbed.run.agents import assign_agents
 from testbed.run.underlay import make_underlay
 from testbed.simulation.run import simulate
-from topologies.overlays.kinds import OVERLAYS
 from topologies.routes import Routes
 from topologies.topology import TopologySettings
 
@@ -55,7 +54,7 @@ def test_round_trips_are_compared_with_exact_ones(tmp_path: Path) -> None:
     assert delays_longer(tmp_path, Routes(underlay)) == pytest.approx(0.04)
 
 
-@pytest.mark.parametrize("kind", OVERLAYS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_offline_walks_are_measured(kind: str) -> None:
     small, large = (walk_once(kind, nodes) for nodes in (100, 400))
     assert 0 < small.tables_mb < large.tables_mb < large.peak_mb
