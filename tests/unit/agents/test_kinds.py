@@ -13,6 +13,7 @@ from agents.agent import OWN_MESSAGES
 from agents.failure_detector import FailureDetector
 from agents.kinds import LAYERS, find_protocol, messages_of
 from agents.overlays.random_walk.targets import GIVEN, RULES, Heuristic
+from agents.pubsub.custody import Custody
 from agents.routing.cores.settings import Strategy
 from agents.routing.cores.strategies import BY_PATHS, BY_VOTES
 from agents.wire.codec import ROLES, MessageKind, describe_message, kind_names, message
@@ -34,11 +35,12 @@ def test_every_message_belongs_to_a_protocol_and_has_a_role(modules: list[Module
         for kind in messages_of({section: {"kind": name}})
     }
     kinds |= {describe_message(cls, "overlay") for cls in FailureDetector.messages}
+    kinds |= {describe_message(cls, "pubsub") for cls in Custody.messages}
     assert {kind.role for kind in kinds} == set(ROLES)
     sent = {
         cls for s, table in LAYERS.items() for k in table for cls in find_protocol(s, k).messages
     }
-    sent |= {*OWN_MESSAGES, *FailureDetector.messages}
+    sent |= {*OWN_MESSAGES, *FailureDetector.messages, *Custody.messages}
     assert {cls.__module__ for cls in sent} <= names
     numbers = {kind.number for kind in kinds}
     assert len(numbers) == len(kinds) == len(sent)
