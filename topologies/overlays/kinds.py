@@ -12,6 +12,7 @@ from topologies.overlays.overlay import Overlay
 OVERLAYS: dict[str, str] = {
     "ring": "topologies.overlays.ring.Ring",
     "small-world": "topologies.overlays.small_world.SmallWorld",
+    "beaconvey": "topologies.overlays.beaconvey.BeaConveyOverlay",
     "pastry": "topologies.overlays.pastry.Pastry",
     "skip-net": "topologies.overlays.skip_net.SkipNet",
 }
