@@ -85,7 +85,7 @@ METRICS = (
         headline=Headline(
             "RDP, mean",
             "mean",
-            details=(("rdp.p50", "p50"), ("rdp.p90", "p90"), ("rdp.max", "max")),
+            details=(("rdp.p50", "median"), ("rdp.p90", "90th percentile"), ("rdp.max", "maximum")),
         ),
         summary=(
             Part("mean", "RDP, mean"),

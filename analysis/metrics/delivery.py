@@ -166,6 +166,11 @@ METRICS = (
             Part("expected", "Deliveries, expected"),
             Part("delivered", "Deliveries, made"),
         ),
+        parts=(
+            Part("unasked", "Deliveries, without a matching subscription"),
+            Part("unsteady_expected", "Deliveries, expected at agents that ended or restarted"),
+            Part("unsteady_delivered", "Deliveries, made at agents that ended or restarted"),
+        ),
     ),
     Metric(
         "events",
@@ -181,6 +186,11 @@ METRICS = (
         summary=(
             Part("published", "Events, published"),
             Part("false_positives", "Events, false positives"),
+        ),
+        parts=(
+            Part("delivered", "Events, delivered to other hosts"),
+            Part("own", "Events, delivered to their publisher"),
+            Part("crossings", "Events, link crossings", "crossings"),
         ),
     ),
     Metric(

@@ -16,11 +16,12 @@ def metrics_table() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield "| key | unit | needs | meaning |"
-    yield "|---|---|---|---|"
+    yield "| key | name | unit | needs | meaning |"
+    yield "|---|---|---|---|---|"
     for metric in METRICS:
         needs = ", ".join(needed.value for needed in metric.inputs)
-        yield f"| `{metric.name}` | {metric.unit} | {needs} | {metric.explanation} |"
+        names = f"| `{metric.name}` | {metric.label}"
+        yield f"{names} | {metric.unit} | {needs} | {metric.explanation} |"
 
 
 def renewed(page: str) -> str:

@@ -1,4 +1,4 @@
-"""A metric as one object: what it is called, what it means, what it needs, how it is computed."""
+"""A metric as one object: its name, its meaning, its inputs and its computation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,10 +43,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Headline:
-    """How a metric stands at the top of a report.
+    """How a metric is shown at the top of a report.
 
-    `label` begins with the metric's label. `key` is the part that is shown, `of` the name of what
-    it is a part of, `details` are names of other numbers of `metrics.json` with words for them.
+    `label` begins with the metric's label. `key` is the part that is shown and `of` the name of
+    the number that it is a part of. `details` are names of other numbers of `metrics.json`, with
+    words for them.
     """
 
     label: str
@@ -61,7 +62,7 @@ class Metric:
 
     It is null if one of its `inputs` is missing, or if `measure` returns None; `why_null` is the
     reason then. `note` may say how to read a value. `summary` are the numbers that the terminal
-    shows.
+    shows, `parts` names of other numbers whose key does not say enough.
     """
 
     name: str
@@ -75,9 +76,10 @@ class Metric:
     note: Callable[[Evidence], str] = lambda _: ""
     headline: Headline | None = None
     summary: tuple[Part, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     def evaluate(self, evidence: Evidence) -> tuple[Value, str]:
-        """The value, and why it is null or how to read it; often there is nothing to say."""
+        """The value with its note: why it is null or how to read it; the note may be empty."""
         for needed in self.inputs:
             if reason := evidence.why_missing(needed):
                 return None, reason

@@ -123,5 +123,10 @@ METRICS = (
             details=(("recovery.late", "late"), ("recovery.missing", "missing")),
         ),
         summary=(Part("longest_s", "Recovery from faults, longest"),),
+        parts=(
+            Part("due_after_s", "Recovery from faults, a delivery is late after"),
+            Part("late", "Recovery from faults, late deliveries", "deliveries"),
+            Part("missing", "Recovery from faults, missing deliveries", "deliveries"),
+        ),
     ),
 )

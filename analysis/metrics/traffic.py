@@ -109,7 +109,7 @@ METRICS = (
         (Input.PACKETS, Input.EVENTS),
         link_stress,
         why_null=_NO_COPIES,
-        headline=Headline("Link stress, mean", "mean", details=(("link_stress.max", "max"),)),
+        headline=Headline("Link stress, mean", "mean", details=(("link_stress.max", "maximum"),)),
         summary=(
             Part("total", "Link stress, total"),
             Part("mean", "Link stress, mean"),
@@ -162,6 +162,12 @@ METRICS = (
         (Input.PACKETS,),
         packets,
         summary=(Part("total", "Packets, on all links"),),
+        parts=(
+            Part("ours", "Packets, of agents"),
+            Part("icmp", "Packets, ICMP"),
+            Part("bytes", "Packets, bytes", "bytes"),
+            Part("capture_errors", "Packets, unreadable"),
+        ),
     ),
     Metric(
         "messages_by_kind",

@@ -43,10 +43,12 @@ def gather(
         "headlines": summary.headlines(run.metrics),
         "metrics": summary.metric_groups(run.metrics),
         "flat": summary.flat_metrics(run.metrics),
-        "metrics_words": "Point at a name for what it means, at a number for all its digits.",
+        "part_words": summary.part_words(run.metrics),
+        "shares": summary.shares(run.metrics),
+        "metrics_words": "Point at a name for its meaning, at a number for all digits.",
         "facts": summary.facts(run),
         "setup_words": "tdo rerun with the run's directory repeats the run.",
-        "experiment": run.text or "The experiment file is not there.",
+        "experiment": run.text or "The experiment file is missing.",
         "cdfs": [distribution.to_dict() for distribution in distributions],
         "timeline": timeline,
         **_map(run),
@@ -66,8 +68,8 @@ def _map(run: ReportedRun) -> dict[str, Any]:
         "links": network.link_columns(run, underlay),
         "overlay": network.overlay_pairs(run, underlay),
         "trees": network.tree_list(run, underlay),
-        "map_words": f"{sizes} A link has the colour of its busier direction. Wheel and drag, or "
-        "arrow keys, plus and minus.",
+        "map_words": f"{sizes} A link has the colour of its busier direction. Zoom with the wheel, "
+        "+ and -; move by dragging or with arrow keys.",
     }
 
 

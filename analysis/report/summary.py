@@ -1,10 +1,11 @@
-"""The words and numbers of a report: what was run, the verdict, every metric with its meaning."""
+"""The words and numbers of a report: the experiment, the verdict, and metrics with meanings."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analysis.metrics.metric import look_up
-from analysis.metrics.table import METRICS
+from analysis.metrics.names import is_former, name_number
+from analysis.metrics.table import METRICS, find_metric
 from analysis.numbers import read_number
 from analysis.report.explanations import Explanation, explain, read_groups
 from analysis.report.reported_run import ReportedRun
@@ -42,7 +43,7 @@ def _kind_words(layer: Mapping[str, Any]) -> str:
 
 
 def verdict(run: ReportedRun) -> Row:
-    """The verdict with its reasons and the figures behind it."""
+    """The verdict with its reasons and measurements."""
     found = str(run.verdict.get("verdict") or "unknown")
     reasons = run.verdict.get("reasons") or []
     words = {
@@ -85,11 +86,7 @@ def headlines(metrics: Mapping[str, Any]) -> list[Row]:
                 "label": shown.label,
                 "explain": metric.explanation,
                 "value": value,
-                "suffix": f" of {whole:,}"
-                if whole is not None
-                else " s"
-                if metric.unit == "s"
-                else "",
+                "suffix": _suffix(whole, name),
                 "detail": " · ".join(
                     f"{w} {read_number(part)}" for w, part in parts if part is not None
                 ),
@@ -98,10 +95,18 @@ def headlines(metrics: Mapping[str, Any]) -> list[Row]:
     return found[:_MOST_HEADLINES]
 
 
+def _suffix(whole: int | None, name: str) -> str:
+    """What follows a number at the top of the page: what it is a part of, or its unit."""
+    unit = name_number(name).unit
+    if whole is not None:
+        return f" of {whole:,}"
+    return "" if unit == "share" else f" {unit}"
+
+
 def metric_groups(metrics: Mapping[str, Any]) -> list[Row]:
-    """Every figure of `metrics.json`, in groups; what no group knows comes last."""
+    """Every number of `metrics.json`, in groups; those of no group come last."""
     notes = metrics.get(_NOTES) or {}
-    groups, left = [], {name: value for name, value in metrics.items() if name != _NOTES}
+    groups, left = [], {n: _present(value) for n, value in metrics.items() if n != _NOTES}
     for group in read_groups():
         if group.of:
             parts = left.pop(group.of, None) or {}
@@ -116,8 +121,33 @@ def metric_groups(metrics: Mapping[str, Any]) -> list[Row]:
     return [group for group in groups if group["rows"]]
 
 
+def _present(value: Any) -> Any:
+    """The same without numbers under their former names."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _present(part) for key, part in value.items() if not is_former(key, value)}
+
+
 def _row(name: str, words: Explanation, value: Any, notes: Mapping[str, str]) -> Row:
-    return {"name": name, **words._asdict(), "value": value, "note": notes.get(name, "")}
+    unit = name_number(name).unit
+    if unit == "share" or unit in words.label.lower():  # shown in percent, or said already
+        unit = ""
+    row = {"name": name, **words._asdict(), "unit": unit}
+    return {**row, "value": value, "note": notes.get(name, "")}
+
+
+def part_words(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """The words for each part of a metric, without those for the metric."""
+    return {
+        name: name_number(name).words.rpartition(", ")[2].rpartition(": ")[2]
+        for name, _, _ in flat_metrics(metrics)
+        if "." in name and find_metric(name.partition(".")[0])
+    }
+
+
+def shares(metrics: Mapping[str, Any]) -> list[str]:
+    """The numbers of `metrics.json` that are shown in percent."""
+    return [name for name, _, _ in flat_metrics(metrics) if name_number(name).unit == "share"]
 
 
 def flat_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
@@ -141,7 +171,7 @@ def _leaves(prefix: str, given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def facts(run: ReportedRun) -> list[tuple[str, str, bool]]:
-    """What was run and with what: a name, words, and whether they are code."""
+    """Facts of the run: a name, words, and whether they are code."""
     document, experiment = run.run, run.experiment
     rows = [
         ("Experiment", str(experiment.get("name") or ""), False),
@@ -186,7 +216,7 @@ def _joined(*words: Any) -> str:
 
 
 def missing(run: ReportedRun) -> list[dict[str, str]]:
-    """What a reader should know before reading on: what is not there, and why."""
+    """The parts of the run that are missing, and why."""
     return [{"what": what, "why": why} for what, why in _missing(run)]
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analysis.numbers import read_number
 from testbed.errors import UsageError
@@ -13,7 +13,8 @@ from testbed.errors import UsageError
 if TYPE_CHECKING:
     from analysis.compare import Cell, Comparison, Group
 
-_MOST_BESIDE = 3  # groups; more stand below each other
+_MOST_BESIDE = 3  # groups; the values of more are in rows below each other
+_WORDS = 2  # columns of words: metric and unit
 
 
 def add_parser(commands: Any) -> None:
@@ -47,29 +48,37 @@ def print_comparison(comparison: "Comparison") -> None:
     groups = comparison.groups
     for letter, group in zip(_letters(groups), groups, strict=True):
         seeds = ", ".join(str(run.seed) for run in group.runs)
-        print(f"{letter}: {group.label} ({_count(group)}, seeds {seeds})")
+        print(f"{letter}: {group.label} ({_count(group)}, {_plural(group, 'seed')} {seeds})")
     if len(groups) == 1 and len(groups[0].runs) > 1:
         lines = _of_seeds(comparison)
     else:
         lines = _beside(comparison) if len(groups) <= _MOST_BESIDE else _below(comparison)
-    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     print()
-    for line in lines:
-        cells = [line[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        print("  ".join(cells).rstrip())
+    _print_table(lines)
     if any(len(group.runs) > 1 for group in groups):
         print("\nmean [95 % interval]")
     if len(groups) > 1:
-        print(
-            "differences from A in percent of A's mean, by Welch; * if the interval has no 0 in it"
-        )
+        print("difference from A in % of A's mean [95 % interval by Welch]; *: 0 is not in it")
     for note in comparison.notes:
         print(f"note: {note}")
 
 
+def _print_table(lines: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    for line in lines:
+        cells = [
+            cell.ljust(width) if place < _WORDS else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+
+
 def _count(group: "Group") -> str:
-    return "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs"
+    return f"{len(group.runs)} {_plural(group, 'run')}"
+
+
+def _plural(group: "Group", word: str) -> str:
+    return word if len(group.runs) == 1 else f"{word}s"
 
 
 def _letters(groups: Sequence["Group"]) -> list[str]:
@@ -80,50 +89,79 @@ def _letters(groups: Sequence["Group"]) -> list[str]:
     ]
 
 
+class _Row(NamedTuple):
+    """A number of all groups; a share is shown in percent."""
+
+    key: str
+    words: str
+    unit: str
+    cells: Sequence["Cell"]
+
+    @property
+    def head(self) -> list[str]:
+        return [self.words, "%" if self.unit == "share" else self.unit]
+
+    def read(self, value: float | None) -> str:
+        if value is None:
+            return "-"
+        return read_number(100 * value if self.unit == "share" else value)
+
+    def mean(self, cell: "Cell") -> str:
+        if cell.mean is None or cell.low is None or cell.high is None:
+            return self.read(cell.mean)
+        if cell.low == cell.high:
+            return f"{self.read(cell.mean)} ±0"
+        return f"{self.read(cell.mean)} [{self.read(cell.low)}, {self.read(cell.high)}]"
+
+
+def _rows(comparison: "Comparison") -> list[_Row]:
+    """The rows with the names and in the order of summary and report."""
+    from analysis.metrics.names import is_former, name_number, number_order
+
+    return [
+        _Row(key, *name_number(key), comparison.rows[key])
+        for key in sorted(comparison.rows, key=number_order)
+        if not is_former(key, comparison.rows)
+    ]
+
+
 def _beside(comparison: "Comparison") -> list[list[str]]:
     letters = _letters(comparison.groups)
-    head = ["metric", letters[0]]
+    head = ["metric", "unit", letters[0]]
     for letter in letters[1:]:
         head += [letter, f"{letter} - {letters[0]}"]
     lines = [head]
-    for name, (first, *others) in comparison.rows.items():
-        line = [name, _mean(first)]
+    for row in _rows(comparison):
+        first, *others = row.cells
+        line = [*row.head, row.mean(first)]
         for cell in others:
-            line += [_mean(cell), _difference(cell)]
+            line += [row.mean(cell), _difference(cell)]
         lines.append(line)
     return lines
 
 
 def _of_seeds(comparison: "Comparison") -> list[list[str]]:
     """Of one experiment, how its runs spread."""
-    lines = [["metric", "mean", "95 % interval", "least", "most"]]
+    lines = [["metric", "unit", "mean", "95 % interval", "minimum", "maximum"]]
     runs = comparison.groups[0].runs
-    for name, (cell,) in comparison.rows.items():
-        values = [run.metrics[name] for run in runs if name in run.metrics]
+    for row in _rows(comparison):
+        (cell,) = row.cells
+        values = [run.metrics[row.key] for run in runs if row.key in run.metrics]
         known = cell.low is not None and cell.high is not None
-        interval = f"[{read_number(cell.low)}, {read_number(cell.high)}]" if known else "-"
-        extremes = [f"{read_number(min(values))}", f"{read_number(max(values))}"]
-        lines.append([name, f"{read_number(cell.mean)}", interval, *extremes])
+        interval = f"[{row.read(cell.low)}, {row.read(cell.high)}]" if known else "-"
+        extremes = [row.read(min(values)), row.read(max(values))]
+        lines.append([*row.head, row.read(cell.mean), interval, *extremes])
     return lines
 
 
 def _below(comparison: "Comparison") -> list[list[str]]:
     letters = _letters(comparison.groups)
-    lines = [["metric", "group", "mean", f"difference from {letters[0]}"]]
-    for name, cells in comparison.rows.items():
-        for number, (letter, cell) in enumerate(zip(letters, cells, strict=True)):
-            lines.append(["" if number else name, letter, _mean(cell), _difference(cell)])
+    lines = [["metric", "unit", "group", "mean", f"difference from {letters[0]}"]]
+    for row in _rows(comparison):
+        for number, (letter, cell) in enumerate(zip(letters, row.cells, strict=True)):
+            head = ["", ""] if number else row.head
+            lines.append([*head, letter, row.mean(cell), _difference(cell)])
     return lines
-
-
-def _mean(cell: "Cell") -> str:
-    if cell.mean is None:
-        return "-"
-    if cell.low is None or cell.high is None:
-        return f"{read_number(cell.mean)}"
-    if cell.low == cell.high:
-        return f"{read_number(cell.mean)} ±0"
-    return f"{read_number(cell.mean)} [{read_number(cell.low)}, {read_number(cell.high)}]"
 
 
 def _difference(cell: "Cell") -> str:

@@ -129,8 +129,9 @@ def test_seeds_of_one_experiment_have_an_interval(
 ) -> None:
     assert main(["compare", *map(str, make_group(tmp_path, "a", [1.0, 1.1, 1.2]))]) == 0
     lines = capsys.readouterr().out.splitlines()
-    (row,) = (line.split() for line in lines if line.startswith("rdp.mean"))
-    assert row == ["rdp.mean", "1.1", "[0.8516,", "1.348]", "1", "1.2"]
+    (row,) = (line for line in lines if line.startswith("RDP, mean"))
+    assert row.split("  ")[1].strip() == "times unicast delay"
+    assert row.split()[-5:] == ["1.1", "[0.8516,", "1.348]", "1", "1.2"]
     assert "mean [95 % interval]" in lines
 
 
@@ -165,12 +166,27 @@ def test_the_command_prints_a_table_and_ends_with_json(
     assert main(["compare", *map(str, runs), "--json"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     assert lines[0] == "A: hand-made overlay.heuristic=mlink (3 runs, seeds 1, 2, 3)"
-    (row,) = (line for line in lines if line.startswith("rdp.mean"))
+    (row,) = (line for line in lines if line.startswith("RDP, mean"))
     assert "1.1 [0.8516, 1.348]" in row
     assert "+90.9 % [+70.3, +111.5] *" in row
     document = json.loads(last)
     assert document["groups"][1]["settings"] == {"overlay.heuristic": "longest"}
     assert document["metrics"]["rdp.mean"][1]["difference_percent"] == pytest.approx(1 / 1.1 * 100)
+
+
+def test_shares_are_in_percent_and_former_names_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = {"mapped_links": 0.25, "events": {"false_positives": 12_345, "in_vain": 12_345}}
+    run = make_run(tmp_path / "a", 1, metrics)
+    assert main(["compare", str(run), "--json"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    table = [line.split("  ") for line in lines if line.startswith(("Mapped", "Events"))]
+    assert [(row[0], row[-1].strip()) for row in table] == [
+        ("Events, false positives", "12,345"),
+        ("Mapped links", "25"),
+    ]
+    assert json.loads(last)["metrics"].keys() >= {"events.in_vain", "events.false_positives"}
 
 
 def test_many_groups_stand_below_each_other(

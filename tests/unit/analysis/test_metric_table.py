@@ -13,6 +13,7 @@ from analysis.metrics.delays import delivery_rdp
 from analysis.metrics.documentation import PAGE, renewed
 from analysis.metrics.evidence import Evidence, Input
 from analysis.metrics.metric import Group, Headline, Metric, Part
+from analysis.metrics.names import name_number, number_order
 from analysis.metrics.table import METRICS, summary_lines
 from analysis.report import explanations, summary
 from analysis.run_directory import open_run
@@ -41,9 +42,30 @@ def test_a_metric_says_what_it_means(metric: Metric) -> None:
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_a_metric_has_one_name_in_summary_and_report(metric: Metric) -> None:
-    names = [part.words for part in metric.summary]
+    names = [part.words for part in (*metric.summary, *metric.parts)]
     names += [metric.headline.label] if metric.headline else []
     assert all(name == metric.label or name.startswith(f"{metric.label}, ") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "unit"),
+    [
+        ("rdp.p90", "RDP, 90th percentile", "times unicast delay"),
+        ("delivery_rdp.count", "RDP of deliveries, number of values", ""),
+        ("warm_up.until_s", "Warm-up, until", "s"),
+        ("communication_cost.events", "Communication cost, events", "s"),
+        ("last_tree.events.crossings", "Last tree: Events, link crossings", "crossings"),
+        ("peers", "Peers", "hosts"),
+        ("of_nobody.two_words", "Of nobody, two words", ""),
+    ],
+)
+def test_a_number_has_words_and_a_unit(name: str, words: str, unit: str) -> None:
+    assert name_number(name) == (words, unit)
+
+
+def test_numbers_are_in_the_order_of_the_table() -> None:
+    names = ["zeta", "last_tree.routing_cost", "last_tree.events.own", "rdp.max", "rdp.mean"]
+    assert sorted(names, key=number_order) == [*reversed(names[3:]), names[2], names[1], names[0]]
 
 
 def test_the_page_of_metrics_is_up_to_date() -> None:
