@@ -19,6 +19,7 @@ WORKLOADS: dict[str, str] = {
     "topics-zipf": "workloads.topics.kinds.TopicsZipf",
     "topics-exponential": "workloads.topics.kinds.TopicsExponential",
     "topics-social": "workloads.topics.social.TopicsSocial",
+    "topics-synthetic-social": "workloads.topics.synthetic_social.TopicsSyntheticSocial",
     "topics-given": "workloads.topics.given.TopicsGiven",
 }
 

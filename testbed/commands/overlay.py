@@ -2,35 +2,29 @@
 
 import argparse
 import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from testbed.commands.overlay_interests import add_interest_arguments, read_or_draw_interests
 from testbed.errors import UsageError
 from testbed.experiment.file import parse_change
 from testbed.experiment.settings import read_settings
 from topologies.overlays.arrays import Numbers
 from topologies.overlays.dissemination import Counts, PubsubSettings
-from topologies.overlays.interests import Interests, make_interests
 from topologies.overlays.kinds import OVERLAYS, PUBSUBS, find_overlay, find_pubsub, key_routes
 from topologies.overlays.metrics import OverlayMetrics, describe_overlay
 from topologies.overlays.overlay import Overlay
 from topologies.overlays.overlay_file import load_overlay, save_overlay
 from topologies.overlays.position_routes import PositionRoutes
 from topologies.overlays.publications import draw_publications
-from topologies.overlays.text_files import load_interests, load_publications, load_weights
-from workloads.errors import WorkloadError
-from workloads.number_range import WholeRange
-from workloads.topics.interests import draw_interests
-from workloads.topics.popularity import Popularity, Shape
+from topologies.overlays.text_files import load_publications, load_weights
 
-_DRAWN = ("nodes", "topics", "topics_per_node")
 # Each use of randomness has a stream of its own, so that none depends on another.
 _OVERLAY, _PUBLICATIONS = range(2)
 _MB = 1 << 20
@@ -47,28 +41,7 @@ def add_parser(commands: Any) -> None:
 def _add_build(actions: Any) -> None:
     parser = actions.add_parser("build", help="compute an overlay from interests")
     parser.add_argument("kind", metavar="KIND", choices=OVERLAYS, help=", ".join(OVERLAYS))
-    parser.add_argument(
-        "--interests",
-        type=Path,
-        metavar="FILE",
-        help="lines `node topic`; default: interests are drawn",
-    )
-    parser.add_argument(
-        "--nodes",
-        type=int,
-        metavar="N",
-        help="draw interests of N nodes; default: none, with a file",
-    )
-    parser.add_argument(
-        "--topics", type=int, metavar="N", help="topics in all; default: none, with a file"
-    )
-    parser.add_argument(
-        "--topics-per-node", type=_topic_range, metavar="A or A..B",
-        help="topics that a node wants; default: none, with a file",
-    )  # fmt: skip
-    parser.add_argument(
-        "--popularity", choices=get_args(Shape), help="of drawn topics; default: uniform"
-    )
+    add_interest_arguments(parser)
     parser.add_argument(
         "--weights",
         type=Path,
@@ -108,17 +81,10 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="end with one JSON object")
 
 
-def _topic_range(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{1,9})(?:\.\.(\d{1,9}))?", text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"expected A or A..B, as in 20 or 2..6; found {text!r}")
-    return int(match[1]), int(match[2] or match[1])
-
-
 def _run_build(options: argparse.Namespace) -> int:
     kind = find_overlay(options.kind)
     settings = read_settings(kind.Settings, "--set ", _changes(options))
-    interests = _interests(options)
+    interests = read_or_draw_interests(options)
     weights = load_weights(options.weights, interests.nodes) if options.weights else None
     start_s = time.perf_counter()
     overlay = kind.make(interests, settings, _random(options, _OVERLAY))
@@ -159,38 +125,6 @@ def _random(options: argparse.Namespace, stream: int) -> np.random.Generator:
     return np.random.default_rng((options.seed, stream))
 
 
-def _interests(options: argparse.Namespace) -> Interests:
-    """The interests in the file, or those drawn as the options say."""
-    given = {name: getattr(options, name) for name in _DRAWN}
-    if options.interests is not None:
-        _refuse_drawn({**given, "popularity": options.popularity})
-        return load_interests(options.interests)
-    for name, value in given.items():
-        if value is None:
-            raise UsageError(
-                f"{_option(name)}: expected a value, as --interests is not given; found none"
-            )
-    if options.nodes < 1:
-        raise UsageError(f"--nodes: expected 1 or more, found {options.nodes}")
-    each, popularity = (
-        WholeRange(*options.topics_per_node),
-        Popularity(options.popularity or "uniform"),
-    )
-    try:
-        drawn = draw_interests(options.nodes, options.topics, each, popularity, options.seed)
-    except WorkloadError as error:
-        raise UsageError(f"--topics-per-node: {str(error).partition(': ')[2]}") from error
-    return make_interests(options.nodes, options.topics, np.column_stack(drawn))
-
-
-def _refuse_drawn(given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(
-                f"{_option(name)}: expected none with --interests, found {value}; leave one out"
-            )
-
-
 def _publications(
     options: argparse.Namespace, overlay: Overlay, settings: PubsubSettings
 ) -> Numbers:
@@ -210,10 +144,6 @@ def _save(overlay: Overlay, path: Path) -> None:
         raise UsageError(
             f"{path}: expected a file that can be written, found: {error.strerror}; name another"
         ) from error
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def _print_overlay(overlay: Overlay, metrics: OverlayMetrics, took: Mapping[str, float]) -> None:

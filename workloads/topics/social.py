@@ -13,7 +13,10 @@ from workloads.topics.kinds import topic_workload
 from workloads.topics.publications import Audience, draw_publications
 from workloads.topics.settings import TopicEventSettings
 from workloads.topics.social_graph import EDGE_LIST, read_graph, sample_users, wanted_among
-from workloads.workload import Interests, Workload, WorkloadKind, lasting_interests
+from workloads.workload import Workload, WorkloadKind, lasting_interests
+
+Links = Literal["friends", "follows"]
+SocialPublishers = Literal["subscribers", "owner"]
 
 
 class SocialSettings(TopicEventSettings, frozen=True, kw_only=True):
@@ -23,11 +26,11 @@ class SocialSettings(TopicEventSettings, frozen=True, kw_only=True):
         str, Meta(description="the graph, an edge list: a line 'a b' for each link")
     ] = ""
     links: Annotated[
-        Literal["friends", "follows"],
+        Links,
         Meta(description="friends: both users of a link subscribe; follows: the first one does"),
     ] = "friends"
     publishers: Annotated[
-        Literal["subscribers", "owner"],
+        SocialPublishers,
         Meta(description="subscribers: a subscriber of the topic; owner: the user that it is"),
     ] = "subscribers"
     sample_starts: Annotated[
@@ -50,29 +53,37 @@ class TopicsSocial(WorkloadKind):
     @classmethod
     def draw(cls, settings: SocialSettings, seed: int, hosts: Sequence[str]) -> Workload:
         """The workload of some hosts; the settings have the path of the file."""
-        peers = len(hosts)
         wanted = draw_social_interests(
-            Path(settings.file), settings.links, peers, seed, settings.sample_starts
+            Path(settings.file), settings.links, len(hosts), seed, settings.sample_starts
         )
-        held = lasting_interests(wanted.peer, wanted.topic)
-        audience = Audience(held, _publishers(settings, held, peers), peers, peers)
-        weights = np.ones(peers)
-        if settings.event_topics == "popularity":
-            weights = np.bincount(wanted.topic, minlength=peers).astype(np.float64)
-        events = draw_publications(audience, weights, settings, make_generator(seed, "events"))
-        return topic_workload(held, events, settings, seed, hosts)
+        return make_social_workload(wanted, settings, settings.publishers, seed, hosts)
+
+
+def make_social_workload(
+    wanted: Wanted,
+    settings: TopicEventSettings,
+    publishers: SocialPublishers,
+    seed: int,
+    hosts: Sequence[str],
+) -> Workload:
+    """The workload of users who want each other, one for each host."""
+    peers = len(hosts)
+    held = lasting_interests(wanted.peer, wanted.topic)
+    publishing = held
+    if publishers == "owner":
+        publishing = lasting_interests(np.arange(peers), np.arange(peers))
+    weights = np.ones(peers)
+    if settings.event_topics == "popularity":
+        weights = np.bincount(wanted.topic, minlength=peers).astype(np.float64)
+    audience = Audience(held, publishing, peers, peers)
+    events = draw_publications(audience, weights, settings, make_generator(seed, "events"))
+    return topic_workload(held, events, settings, seed, hosts)
 
 
 def draw_social_interests(
-    path: Path, links: Literal["friends", "follows"], nodes: int, seed: int | str, starts: int = 3
+    path: Path, links: Links, nodes: int, seed: int | str, starts: int = 3
 ) -> Wanted:
     """Who wants whom in a sample of the graph in a file: the same in runs and offline."""
     graph = read_graph(path, is_mutual=links == "friends")
     users = sample_users(graph, nodes, starts, make_generator(seed, "users"))
     return wanted_among(graph, users)
-
-
-def _publishers(settings: SocialSettings, held: Interests, peers: int) -> Interests:
-    if settings.publishers == "subscribers":
-        return held
-    return lasting_interests(np.arange(peers), np.arange(peers))

@@ -24,6 +24,7 @@ SECTIONS = {
     "topics-zipf": {"events": 40, "topics": 6, "topics_per_peer": "1..4", "churn": 0.3},
     "topics-exponential": {"events": 40, "topics": 6, "publishers": "share-of-topic"},
     "topics-social": {"events": 40, "file": str(FRIENDS)},
+    "topics-synthetic-social": {"events": 40, "mean_links": 4.0, "publishers": "owner"},
     "topics-given": {
         "subscriptions": "h2: 1 4; h3: 4; h9: 2",
         "publications": "".join(f"h{1 + n % 3}: {n % 5} at {n}\n" for n in range(40)),

@@ -5,12 +5,16 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from testbed.cli import main
 from topologies.overlays.kinds import OVERLAYS
 from topologies.overlays.overlay_file import load_overlay
+from workloads.topics.social import draw_social_interests
+from workloads.topics.synthetic_social import draw_synthetic_interests
 
+FRIENDS = Path(__file__).parents[2] / "fixtures" / "social" / "friends.txt"
 DRAWN = ("--nodes", 40, "--topics", 12, "--topics-per-node", "2..4")
 
 
@@ -40,6 +44,23 @@ def test_build_then_route(kind: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert routed["path_length"]["mean"] <= routed["path_length"]["max"]
     assert list(routed) == ["publications", "messages", "pure_forwarding", "deliveries",
                             "duplicates", "missed", "path_length"]  # fmt: skip
+
+
+@pytest.mark.parametrize("social", [str(FRIENDS), "friends.txt", "synthetic"])
+def test_interests_of_a_social_graph(social: str, tmp_path: Path) -> None:
+    file = tmp_path / "o.json"
+    given = ("--social", social, "--data", FRIENDS.parent, "--seed", 7)
+    assert run("build", "ring", *given, "--nodes", 60, "-o", file) == 0
+    overlay = load_overlay(file)
+    if social == "synthetic":
+        wanted = draw_synthetic_interests("friends", 60, 7)
+    else:
+        wanted = draw_social_interests(FRIENDS, "friends", 60, 7)
+    assert (overlay.nodes, overlay.topics) == (60, 60)
+    assert overlay.interests.pairs().tolist() == np.column_stack(wanted).tolist()
+    if social != "synthetic":
+        assert run("build", "ring", *given, "-o", file) == 0
+        assert load_overlay(file).nodes == 150
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
@@ -94,6 +115,12 @@ def test_an_overlay_without_a_ring_is_noted(
     [
         (("build", "ring", "-o", "{o}"), "--nodes: expected a value, as --interests is not given"),
         (("build", "ring", *DRAWN, "--interests", "{i}", "-o", "{o}"), "--nodes: expected none"),
+        (("build", "ring", "--social", "none", "-o", "{o}"), "--social: expected an edge list"),
+        (("build", "ring", "--social", "synthetic", "-o", "{o}"), "--nodes: expected a value"),
+        (("build", "ring", "--social", "synthetic", *DRAWN, "-o", "{o}"), "--topics: .* none"),
+        (("build", "ring", *DRAWN, "--links", "follows", "-o", "{o}"), "--links: expected none"),
+        (("build", "ring", "--social", FRIENDS, "--nodes", 151, "-o", "{o}"), "at least 151 users"),
+        (("build", "ring", "--social", "synthetic", "--nodes", 0, "-o", "{o}"), "--nodes: .* 1 or"),
         (("build", "ring", *DRAWN, "--set", "finger=x", "-o", "{o}"), "nearest known .* fingers"),
         (("build", "ring", *DRAWN, "--set", "fingers=x", "-o", "{o}"), "one of chord, random"),
         (("build", "pastry", *DRAWN, "--set", "leaves=5", "-o", "{o}"), "leaves: .* even number"),

@@ -119,7 +119,7 @@ def test_pairs_are_those_with_common_topics(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_support_is_that_of_others() -> None:
-    """An independent implementation has 57 % at 1,000 nodes; RandomSW has less than a fifth of it."""
+    """An independent implementation has 57 % at 1,000 nodes; RandomSW less than a fifth of it."""
     interests = draw(1_000, 2_000, 20, seed=1)
     kinds: tuple[SmallWorldFingers, ...] = ("random", "greedy")
     support = {}
