@@ -21,6 +21,7 @@ LAYERS: dict[str, dict[str, str]] = {
         "hello": "agents.overlays.hello.HelloProtocol",
         "gossip": "agents.overlays.gossip.GossipSize",
         "given": "agents.overlays.given.GivenOverlay",
+        "ring": "agents.overlays.ring.overlay.RingOverlay",
         "tdo-landmark": "agents.overlays.landmark.overlay.LandmarkOverlay",
         "tdo-walk": "agents.overlays.random_walk.overlay.RandomWalk",
     },

@@ -36,6 +36,7 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     "gossip": {"overlay": {"kind": "gossip", "epochs": 3}},
     "landmarks": {"overlay": {"kind": "tdo-landmark"}},
     "walks": {"overlay": {"kind": "tdo-walk"}},
+    "ring": {"overlay": {"kind": "ring", "fingers": "random"}},
     "by hand": {
         "overlay": {"kind": "given", "links": "h1-h2 h1-h3"},
         "routing": {"kind": "mst"},

@@ -1,0 +1,1 @@
+"""A ring of peers: positions, neighbours, fingers, and routes to keys."""

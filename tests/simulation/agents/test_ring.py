@@ -1,0 +1,257 @@
+"""Rings of agents: true tables, whatever goes wrong, and the routes on them."""
+
+from collections import Counter
+from random import Random
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from agents.announcements import PeerLost, Place
+from agents.overlays.ring.circle import SPARSE, hash_position, phases_of, rank_circle
+from agents.overlays.ring.fingers import FingerRule
+from agents.overlays.ring.memory import Memory
+from agents.overlays.ring.messages import Leaving, Lookup, Member, Stabilise, Surrounding
+from agents.overlays.ring.overlay import RingOverlay
+from agents.overlays.ring.ring import Ring
+from agents.overlays.ring.settings import RingSettings
+from agents.protocol import Record, Send, Surroundings
+from tests.fixtures.rings import Rings, S, underlay_of, with_loss
+from topologies.overlays.interests import make_interests
+from topologies.overlays.key_routes import Targets
+from topologies.overlays.overlay import Overlay
+from topologies.overlays.position_routes import PositionRoutes
+from topologies.underlay import Underlay
+
+PEERS = 24
+REPAIRED_S = 10.0  # detection after 3 s, and what it leads to
+
+
+def links_between_halves(underlay: Underlay) -> list[tuple[str, str]]:
+    """The links whose loss parts the routers in two connected halves."""
+    routers = {router.name for router in underlay.routers}
+    pairs = [(link.a, link.b) for link in underlay.links if {link.a, link.b} <= routers]
+    order = list(nx.bfs_tree(nx.Graph(pairs), pairs[0][0]))
+    half = set(order[: len(order) // 2])
+    return [(a, b) for a, b in pairs if (a in half) != (b in half)]
+
+
+@pytest.mark.parametrize(("seed", "fingers"), [(1, "chord"), (2, "random")])
+def test_peers_that_start_together_are_one_ring_and_then_nothing_changes(
+    seed: int, fingers: str
+) -> None:
+    rings = Rings(PEERS, seed, fingers=fingers, successors=8).run(S)
+    rings.settle(3.0)
+    before = [ring.view for ring in rings.alive.values()]
+    changes = len(rings.records)
+    rings.run_for(10)
+    assert [ring.view for ring in rings.alive.values()] == before
+    assert len(rings.records) == changes
+
+
+def test_records_are_the_tables() -> None:
+    rings = Rings(12, successors=6).run(S)
+    rings.settle(3.0)
+    rings.kill([rings.addresses[3]])
+    rings.settle(REPAIRED_S)
+    held: dict[str, Counter[tuple[int, str]]] = {host: Counter() for host in rings.host.values()}
+    for _, host, what, values in rings.records:
+        if what.startswith("neighbour_"):
+            held[host][values["peer"], values["role"]] += 1 if what == "neighbour_added" else -1
+    for peer, ring in rings.alive.items():
+        expected = {(place.peer, "finger") for place in ring.fingers.places}
+        expected.add((ring.near.successors[0].peer, "successor"))
+        assert +held[rings.host[peer]] == Counter(expected)
+    placed = [(host, v) for _, host, what, v in rings.records if what == "placed"]
+    assert dict(placed) == {
+        host: {"position": f"{hash_position(peer):016x}"} for peer, host in rings.host.items()
+    }
+
+
+def test_one_seed_twice_gives_the_same_records() -> None:
+    runs = [Rings(PEERS, 5, fingers="random").run(4 * S) for _ in range(2)]
+    assert runs[0].records == runs[1].records
+    assert Rings(PEERS, 6, fingers="random").run(4 * S).records != runs[0].records
+
+
+@pytest.mark.parametrize("fingers", ["chord", "random"])
+def test_routes_to_keys_are_those_of_the_offline_overlay(fingers: str) -> None:
+    rings = Rings(PEERS, 3, fingers=fingers, successors=5).run(S)
+    rings.settle(3.0)
+    number = {peer: at for at, peer in enumerate(rings.addresses)}
+    edges = [
+        (number[peer], number[place.peer])
+        for peer, ring in rings.alive.items()
+        for place in ring.view.fingers
+    ]
+    positions = np.array([hash_position(peer) for peer in rings.addresses], dtype=np.uint64)
+    nothing = make_interests(PEERS, 1, np.empty((0, 2), dtype=np.int64))
+    routes = PositionRoutes(Overlay(nothing, np.array(edges), directed=True, position=positions))
+    keys = [Random(key).getrandbits(64) for key in range(150)] + positions.tolist()
+    for key in keys:
+        root = min(range(PEERS), key=lambda at: (int(positions[at]) - key) % (1 << 64))
+        targets = Targets(np.array([root]), np.array([key], dtype=np.uint64))
+        for at, peer in enumerate(rings.addresses):
+            found = rings.protocols[peer].next_hop(key)
+            if at == root:
+                assert found is None
+            else:
+                offline = int(routes.next_hops(np.array([at]), targets)[0])
+                assert found == rings.addresses[offline]
+
+
+def test_failures_leaving_and_coming_back_end_in_true_tables() -> None:
+    rings = Rings(PEERS, 4, successors=8).run(S)
+    rings.settle(3.0)
+    order = sorted(rings.alive, key=lambda peer: rings.alive[peer].me.position)
+    rings.kill(order[3:5])  # next to each other
+    rings.settle(REPAIRED_S)
+    rings.stop(order[9])
+    rings.settle(3.0)
+    third = order[10::3] + order[11::7]
+    rings.kill(sorted(set(third)))
+    rings.settle(REPAIRED_S)
+    for peer in order[3:5] + sorted(set(third)):
+        rings.start(peer)
+    rings.run_for(0.01)
+    rings.settle(REPAIRED_S)
+    rings.kill([order[0]])
+    rings.start(order[0])  # before anybody notices
+    rings.run_for(0.01)
+    rings.settle(REPAIRED_S)
+    assert len(rings.alive) == PEERS - 1
+
+
+@pytest.mark.parametrize("loss_percent", [0.0, 2.0])
+def test_a_healed_partition_is_one_ring(loss_percent: float) -> None:
+    underlay = with_loss(underlay_of(PEERS), loss_percent)
+    rings = Rings(PEERS, 2, underlay=underlay, successors=8).run(S)
+    rings.settle(REPAIRED_S)
+    for a, b in (cut := links_between_halves(underlay)):
+        rings.simulator.set_link(rings.simulator.now_us, a, b, False)
+    rings.run_for(20)
+    assert len(list(rings.wrong())) > PEERS
+    for a, b in cut:
+        rings.simulator.set_link(rings.simulator.now_us, a, b, True)
+    rings.settle(REPAIRED_S)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_a_third_killed_at_once_leaves_one_ring(seed: int) -> None:
+    rings = Rings(64, seed, fingers=("chord", "random")[seed % 2]).run(S)
+    rings.settle(3.0)
+    rings.run_for(Random(seed).uniform(0, 5))
+    rings.kill(Random(seed).sample(rings.addresses, 64 // 3))
+    rings.settle(REPAIRED_S)
+
+
+def ring_of(*others: Place) -> Ring:
+    """Peer 1 at position 100 of 1,000 ranks, next to some others."""
+    circle = rank_circle(1000)
+    memory = Memory((), Random(1), 5 * S)
+    ring = Ring(Place(1, 100 << 40), circle, FingerRule(phases_of(circle)), memory, RingSettings())
+    ring.start(0, 1)
+    for place in others:
+        tell(ring, place)
+    return ring
+
+
+def tell(ring: Ring, place: Place, *named: Place) -> list[object]:
+    """Let a peer say where it is, and who comes after it."""
+    after = tuple(Member(*one) for one in named)
+    own = Surrounding(place.position, (), after)
+    return [
+        e.to
+        for e in ring.on_message(1, place.peer, Stabilise(0, False, own))
+        if isinstance(e, Send)
+    ]
+
+
+def at(rank: int) -> Place:
+    return Place(rank, rank << 40)
+
+
+def test_a_peer_that_others_name_is_asked_before_it_is_a_neighbour() -> None:
+    ring = ring_of(at(300))
+    assert tell(ring, at(300), at(500), at(900)) == [900]  # it may be the predecessor
+    assert ring.near.successors == [at(300), at(500), at(900)]
+    assert tell(ring, at(400), at(250)) == [250]
+    assert ring.near.successors[0] == at(300)
+    tell(ring, at(250), at(300))
+    assert ring.near.successors == [at(250), at(300), at(500), at(900)]
+
+
+def test_a_lost_peer_is_not_taken_from_the_lists_of_others_for_a_while() -> None:
+    ring = ring_of(at(300))
+    tell(ring, at(300), at(400), at(500))
+    ring.lose(S, 400)
+    assert ring.near.successors == [at(300), at(500)]
+    tell(ring, at(300), at(400), at(500), at(600))
+    assert ring.near.successors == [at(300), at(500), at(600)]
+    tell(ring, at(400), at(500))  # it is alive after all
+    tell(ring, at(300), at(400), at(500), at(600))
+    assert at(400) in ring.near.successors
+
+
+def test_without_successors_the_nearest_known_peer_is_the_next_one() -> None:
+    ring = ring_of(at(300), at(50))
+    ring.lose(S, 300)
+    assert ring.near.successors == [at(50)]
+    ring.lose(S, 50)
+    assert ring.near.successors == [] and ring.next_hop(5) is None
+
+
+@pytest.mark.parametrize(
+    ("rank", "sender"), [(100, 7), (1000, 7), (5000, 7)], ids=["same", "modulus", "beyond"]
+)
+def test_impossible_positions_are_ignored(rank: int, sender: int) -> None:
+    ring = ring_of()
+    assert tell(ring, Place(sender, rank << 40)) == []
+    assert ring.near.successors == []
+    lookup = Lookup(0, 1000 << 40, 9, 1, False, 0)
+    assert ring.on_message(1, 9, lookup) == []
+
+
+def test_lookups_end_after_some_hops() -> None:
+    ring = ring_of(at(300))
+    lookup = Lookup(0, 200 << 40, 9, 1, False, 255)
+    assert ring.on_message(1, 9, lookup) == []
+    passed = ring.on_message(1, 9, Lookup(0, 200 << 40, 9, 1, False, 3))
+    assert passed == [Send(300, Lookup(0, 200 << 40, 9, 1, True, 4))]
+
+
+def test_a_peer_that_leaves_names_who_closes_the_gap() -> None:
+    ring = ring_of(at(300))
+    own = Surrounding(300 << 40, (), (Member(600, 600 << 40),))
+    asked = [e.to for e in ring.on_message(2, 300, Leaving(0, own)) if isinstance(e, Send)]
+    assert asked == [600] and ring.near.successors == []
+
+
+def test_an_overlay_ignores_other_epochs_and_tells_what_it_lost() -> None:
+    overlay = RingOverlay(Surroundings(1, (), Random(1)))
+    overlay.on_start(0)
+    own = Surrounding(hash_position(2), (), ())
+    assert overlay.on_message(1, 2, Stabilise(3, False, own)) == []
+    overlay.on_message(1, 2, Stabilise(0, False, own))
+    lost = overlay.on_announcement(2, PeerLost(2))
+    removed = [e.values for e in lost if isinstance(e, Record) and e.what == "neighbour_removed"]
+    assert {values["role"] for values in removed} == {"successor", "finger"}
+    assert {values["peer"] for values in removed} == {2}
+
+
+@pytest.mark.parametrize(
+    ("peers", "rounding", "count"),
+    [(1, "floor", 0), (2, "floor", 1), (16, "floor", 4), (17, "floor", 4), (17, "ceil", 5)],
+)
+def test_phases_of_ranks(peers: int, rounding: str, count: int) -> None:
+    phases = phases_of(rank_circle(peers), rounding)  # type: ignore[arg-type]
+    assert len(phases) == count
+    assert all(phase.start < phase.end <= peers << 40 for phase in phases)
+
+
+def test_keys_on_both_kinds_of_ring() -> None:
+    assert SPARSE.place_key(12345) == 12345
+    circle = rank_circle(10)
+    assert circle.place_key((1 << 64) - 1) == 9 << 40
+    assert circle.place_key(1 << 63) == 5 << 40
