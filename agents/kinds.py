@@ -22,6 +22,7 @@ LAYERS: dict[str, dict[str, str]] = {
         "gossip": "agents.overlays.gossip.GossipSize",
         "given": "agents.overlays.given.GivenOverlay",
         "ring": "agents.overlays.ring.overlay.RingOverlay",
+        "pastry": "agents.overlays.pastry.overlay.PastryOverlay",
         "tdo-landmark": "agents.overlays.landmark.overlay.LandmarkOverlay",
         "tdo-walk": "agents.overlays.random_walk.overlay.RandomWalk",
     },

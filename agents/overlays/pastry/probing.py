@@ -1,0 +1,77 @@
+"""Peers that may become entries: each is measured first, some at a time."""
+
+from collections.abc import Callable, Iterable
+
+from agents.protocol import Delay, Effect, MeasureDelay, PeerId
+
+_AT_ONCE = 32
+_MOST_WAITING = 1_024  # whatever others say
+_MOST_MEASURED = 256
+_SILENT_US = 10_000_000
+
+
+class Probing:
+    """Measures peers and remembers delays; a peer that was silent has to wait for the next time."""
+
+    def __init__(self, samples: int) -> None:
+        self._samples = samples
+        self._under_way: set[PeerId] = set()
+        self._waiting: dict[PeerId, None] = {}  # the first to be measured first
+        self._silent_us: dict[PeerId, int] = {}  # since when
+        self.measured_us: dict[PeerId, int] = {}  # one-way delays, the last measured last
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether peers are still to be measured."""
+        return bool(self._under_way or self._waiting)
+
+    def add(self, now_us: int, peers: Iterable[PeerId]) -> None:
+        """Note peers to be measured, unless they were silent a short time ago."""
+        for peer in peers:
+            silent_us = self._silent_us.get(peer)
+            if silent_us is not None and now_us < silent_us + _SILENT_US:
+                continue
+            if peer not in self._under_way and len(self._waiting) < _MOST_WAITING:
+                self._waiting[peer] = None
+
+    def start(self, is_wanted: Callable[[PeerId], bool]) -> list[Effect]:
+        """Begin to measure as many peers as may be under way, of those still wanted."""
+        effects: list[Effect] = []
+        while self._waiting and len(self._under_way) < _AT_ONCE:
+            peer = next(iter(self._waiting))
+            del self._waiting[peer]
+            if is_wanted(peer):
+                self._under_way.add(peer)
+                effects.append(MeasureDelay(peer, self._samples))
+        return effects
+
+    def on_delay(self, now_us: int, delay: Delay) -> int | None:
+        """The one-way delay to a peer that was measured; None if it was silent."""
+        peer = delay.target
+        self._under_way.discard(peer)
+        if not delay.samples_us:
+            self.avoid(now_us, peer)
+            return None
+        self._silent_us.pop(peer, None)
+        self.measured_us.pop(peer, None)
+        self.measured_us[peer] = delay.min_us // 2
+        if len(self.measured_us) > _MOST_MEASURED:
+            del self.measured_us[next(iter(self.measured_us))]
+        return delay.min_us // 2
+
+    def avoid(self, now_us: int, peer: PeerId) -> None:
+        """Take a peer for dead until it speaks."""
+        self._waiting.pop(peer, None)
+        self.measured_us.pop(peer, None)
+        self._silent_us.pop(peer, None)
+        self._silent_us[peer] = now_us
+        if len(self._silent_us) > _MOST_MEASURED:
+            del self._silent_us[next(iter(self._silent_us))]
+
+    def hear(self, peer: PeerId) -> None:
+        """A peer has spoken."""
+        self._silent_us.pop(peer, None)
+
+    def fitting(self, is_fit: Callable[[PeerId], bool]) -> list[PeerId]:
+        """The measured peers for which something holds."""
+        return [peer for peer in self.measured_us if is_fit(peer)]
