@@ -36,11 +36,8 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     "gossip": {"overlay": {"kind": "gossip", "epochs": 3}},
     "landmarks": {"overlay": {"kind": "tdo-landmark"}},
     "walks": {"overlay": {"kind": "tdo-walk"}},
-<<<<<<< HEAD
     "ring": {"overlay": {"kind": "ring", "fingers": "random"}},
-=======
     "pastry": {"overlay": {"kind": "pastry", "leaves": 4}},
->>>>>>> 450c0aa (Add Pastry as an overlay of agents)
     "by hand": {
         "overlay": {"kind": "given", "links": "h1-h2 h1-h3"},
         "routing": {"kind": "mst"},
