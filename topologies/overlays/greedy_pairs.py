@@ -14,19 +14,16 @@ which breaks ties at random.
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from topologies.overlays.arrays import Numbers, index_ranges
+from topologies.overlays.arrays import Numbers
+from topologies.overlays.common_topics import Common, CommonRows, count_common_topics
 from topologies.overlays.interests import Interests
 
 _PAIRS_AT_ONCE = 20_000
-_ENTRIES_AT_ONCE = 5_000_000  # of the product that counts common topics
-_MOST_CELLS = 500_000_000  # of the table of rows by node and topic, 4 bytes each
-_NO_ROW = -1
 
 
 class Constraints(Protocol):
@@ -39,14 +36,6 @@ class Constraints(Protocol):
         """Take a pair if it may be taken; returns whether it was."""
 
 
-class Gains(NamedTuple):
-    """The topics that pairs would connect: the pair, and the rows of its subscriptions."""
-
-    pair: Numbers
-    row_a: Numbers
-    row_b: Numbers
-
-
 class TopicComponents:
     """The components of each topic's subscribers, as edges between nodes are added."""
 
@@ -57,11 +46,11 @@ class TopicComponents:
         self._one_label = self._label.data  # reads and writes single labels faster
         self._members = [[row] for row in range(len(interests))]
 
-    def gains(self, a: Numbers, b: Numbers) -> Gains:
+    def gains(self, a: Numbers, b: Numbers) -> Common:
         """The topics in which these pairs contribute."""
         pair, row_a, row_b = self._rows.find(a, b)
         differ = self._label[row_a] != self._label[row_b]
-        return Gains(pair[differ], row_a[differ], row_b[differ])
+        return Common(pair[differ], row_a[differ], row_b[differ])
 
     def is_apart(self, row_a: int, row_b: int) -> bool:
         """Whether two subscriptions to a topic are in different components."""
@@ -86,42 +75,6 @@ class TopicComponents:
             self.join(one, other)
 
 
-class CommonRows:
-    """Finds the subscriptions to the topics that two nodes have in common."""
-
-    def __init__(self, interests: Interests) -> None:
-        self._interests = interests
-        self._by_node = np.argsort(interests.node, kind="stable")
-        self._size = np.bincount(interests.node, minlength=interests.nodes)
-        self._first = np.cumsum(self._size) - self._size
-        self._row: NDArray[np.int32] | None = None
-        if interests.nodes * interests.topics <= _MOST_CELLS:
-            self._row = np.full(interests.nodes * interests.topics, _NO_ROW, dtype=np.int32)
-            self._row[self._cell(interests.node, interests.topic)] = np.arange(len(interests))
-
-    def find(self, a: Numbers, b: Numbers) -> Gains:
-        """For each pair, the rows of its common topics."""
-        fewer, more = self._with_fewer_first(a, b)
-        size = self._size[fewer]
-        row = self._by_node[index_ranges(self._first[fewer], size)]
-        pair = np.repeat(np.arange(len(a)), size)
-        other = self._look_up(self._interests.topic[row], np.repeat(more, size))
-        is_common = other != _NO_ROW
-        return Gains(pair[is_common], row[is_common], other[is_common])
-
-    def _with_fewer_first(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
-        is_larger = self._size[a] > self._size[b]
-        return np.where(is_larger, b, a), np.where(is_larger, a, b)
-
-    def _look_up(self, topic: Numbers, node: Numbers) -> NDArray[np.integer]:
-        if self._row is None:
-            return self._interests.find_rows(topic, node)
-        return self._row[self._cell(node, topic)]
-
-    def _cell(self, node: Numbers, topic: Numbers) -> Numbers:
-        return node * self._interests.topics + topic
-
-
 class PairBuckets:
     """Pairs (a, b) with a < b as numbers a * nodes + b, by an upper bound of their contribution."""
 
@@ -133,7 +86,7 @@ class PairBuckets:
     def of(cls, interests: Interests) -> "PairBuckets":
         """All pairs of nodes with common topics, by the number of these."""
         found = cls(interests.nodes)
-        for pairs, common in _count_common_topics(interests):
+        for pairs, common in count_common_topics(interests):
             found.put(pairs, common)
         return found
 
@@ -219,20 +172,3 @@ class _Choice:
                 yield one, other
         has_fallen = contribution < bound
         self._buckets.put(pairs[has_fallen], contribution[has_fallen])
-
-
-def _count_common_topics(interests: Interests) -> Iterator[tuple[Numbers, NDArray[np.integer]]]:
-    """Pairs with common topics, and how many these are, for some nodes after others."""
-    nodes, topics = interests.nodes, interests.topics
-    ones = np.ones(len(interests), dtype=np.int32)
-    wants = csr_array((ones, (interests.node, interests.topic)), shape=(nodes, topics))
-    wanted_by = csr_array(wants.T)
-    # The subscribers of a node's topics, repeated, are an upper bound of its partners.
-    partners = np.bincount(interests.node, interests.sizes[interests.topic], minlength=nodes)
-    block = (np.cumsum(np.minimum(partners, nodes)) // _ENTRIES_AT_ONCE).astype(np.int64)
-    for part in np.split(np.arange(nodes), np.flatnonzero(np.diff(block)) + 1):
-        product = wants[part] @ wanted_by
-        a = np.repeat(part, np.diff(product.indptr))
-        b = product.indices.astype(np.int64)
-        is_ordered = a < b
-        yield (a * nodes + b)[is_ordered], product.data[is_ordered]

@@ -14,8 +14,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from topologies.overlays.arrays import Numbers, index_ranges
+from topologies.overlays.common_topics import CommonRows
 from topologies.overlays.overlay import Overlay
 from topologies.overlays.text_files import Weights
+
+_LINKS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class OverlayMetrics:
 def describe_overlay(overlay: Overlay, weights: Weights | None = None) -> OverlayMetrics:
     """The metrics of an overlay, the weighted ones where there are weights."""
     graphs = TopicGraphs(overlay)
-    components = topic_components(overlay, graphs)
+    components = topic_components(overlay)
     sizes = overlay.interests.sizes
     is_connected = bool((components <= 1).all())
     weighted = _degree(overlay, weights) if weights is not None else None
@@ -97,23 +100,32 @@ class TopicGraphs:
         shape = (len(members), len(members))
         return csr_array((value, (ends[:, 0], ends[:, 1])), shape=shape)
 
-    def components(self, topic: int) -> int:
-        """The number of connected components among the subscribers of a topic."""
-        count: int = connected_components(self.graph(topic), directed=False)[0]
-        return count
-
     def diameter(self, topic: int, weights: Weights | None = None) -> float:
         """The largest distance between two subscribers of a topic, by weights or in hops."""
         graph = self.graph(topic, weights)
         return float(dijkstra(graph, directed=False, unweighted=weights is None).max())
 
 
-def topic_components(overlay: Overlay, graphs: TopicGraphs) -> Numbers:
-    """The number of connected components among the subscribers of each topic."""
-    components = np.zeros(overlay.topics, dtype=np.int64)
-    for topic in np.flatnonzero(overlay.interests.sizes).tolist():
-        components[topic] = graphs.components(topic)
-    return components
+def tco_support(overlay: Overlay) -> float:
+    """The TCO support ratio of an overlay; 1 where no topic needs an edge."""
+    return _support(overlay.interests.sizes, topic_components(overlay))
+
+
+def topic_components(overlay: Overlay) -> Numbers:
+    """The number of connected components among the subscribers of each topic.
+
+    They are those of one graph, whose vertices are subscriptions.
+    """
+    interests, size = overlay.interests, len(overlay.interests)
+    rows = CommonRows(interests)
+    graph = csr_array((size, size), dtype=np.int8)
+    for start in range(0, len(overlay.links), _LINKS_AT_ONCE):
+        a, b = overlay.links[start : start + _LINKS_AT_ONCE].T
+        _, row_a, row_b = rows.find(a, b)
+        graph += csr_array((np.ones(len(row_a), dtype=np.int8), (row_a, row_b)), shape=(size, size))
+    label = connected_components(graph, directed=False)[1]
+    _, first = np.unique(label, return_index=True)
+    return np.bincount(interests.topic[first], minlength=interests.topics)
 
 
 def _support(sizes: Numbers, components: Numbers) -> float:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.fixtures.full_scan import FingerScan, Pair
 from tests.fixtures.topic_interests import draw
-from topologies.overlays import greedy_pairs
+from topologies.overlays import common_topics, greedy_pairs
+from topologies.overlays.common_topics import CommonRows
 from topologies.overlays.greedy_pairs import (
-    CommonRows,
     PairBuckets,
     TopicComponents,
     choose_pairs,
@@ -102,7 +102,7 @@ def test_pairs_are_those_with_common_topics(monkeypatch: pytest.MonkeyPatch) -> 
         if (common := wanted[a] & wanted[b])
     }
     for entries in (10**6, 100):
-        monkeypatch.setattr(greedy_pairs, "_ENTRIES_AT_ONCE", entries)
+        monkeypatch.setattr(common_topics, "_ENTRIES_AT_ONCE", entries)
         buckets = PairBuckets.of(interests)
         found: dict[Pair, int] = {}
         while (popped := buckets.pop_highest(np.random.default_rng(1)))[0]:
@@ -110,7 +110,7 @@ def test_pairs_are_those_with_common_topics(monkeypatch: pytest.MonkeyPatch) -> 
         assert found == expected
     a, b = np.array(list(expected)).T
     for cells in (10**6, 0):
-        monkeypatch.setattr(greedy_pairs, "_MOST_CELLS", cells)
+        monkeypatch.setattr(common_topics, "_MOST_CELLS", cells)
         pair, row_a, row_b = CommonRows(interests).find(a, b)
         assert np.bincount(pair).tolist() == list(expected.values())
         assert interests.topic[row_a].tolist() == interests.topic[row_b].tolist()
@@ -119,7 +119,7 @@ def test_pairs_are_those_with_common_topics(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_support_is_that_of_others() -> None:
-    """An independent implementation has 57 % at 1,000 nodes; RandomSW less than a fifth of it."""
+    """An independent implementation has 57 % at 1,000 nodes, and RandomSW less than a fifth."""
     interests = draw(1_000, 2_000, 20, seed=1)
     kinds: tuple[SmallWorldFingers, ...] = ("random", "greedy")
     support = {}
