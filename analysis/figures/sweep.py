@@ -7,7 +7,7 @@ dashes tell the same once more, for print without colour.
 import csv
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
@@ -48,6 +48,7 @@ _LEGEND_INCHES = 1.2
 _PANELS_IN_A_ROW = 3
 _PNG_DPI = 200
 _ASIDE = 0.006  # of the width of a panel
+_LINE = "system"  # the column that names lines that are columns
 
 
 class FigureError(AnalysisError):
@@ -55,10 +56,21 @@ class FigureError(AnalysisError):
 
 
 @dataclass(frozen=True, slots=True)
+class Published:
+    """A published value of a line of a figure, at an x, or a mean over all x if there is none."""
+
+    line: str
+    y: float
+    x: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """What to draw: `y` over `x`, a line for each of `lines`, a panel for each of `panels`.
 
     With `series`, a file in the runs' `analysis` folders, `x` and `y` are columns of that file.
+    With `columns`, pairs of a label and a column, each of them is a line, and `y` only names what
+    they are. `published` values stand beside the lines of their labels.
     """
 
     name: str
@@ -71,6 +83,8 @@ class Figure:
     y_label: str = ""
     log_x: bool = False
     series: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+    published: tuple[Published, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +107,9 @@ def draw_figure(
 
     `keys` are the columns that tell the runs apart, other than the seed.
     """
+    for _, column in figure.columns:
+        _check_column("columns", column, rows)
+    figure, rows = _with_lines(figure, rows)
     for setting in ("x", "y"):
         _check_column(setting, getattr(figure, setting), rows)
     points = gather_points(figure, rows, keys)
@@ -110,6 +127,18 @@ def draw_figure(
             )
     _write_points(figure, points, files[2])
     return files, _notes(figure, rows, keys)
+
+
+def _with_lines(figure: Figure, rows: Sequence[Row]) -> tuple[Figure, Sequence[Row]]:
+    """A figure whose columns are lines as one of a column with lines: a row for each of them."""
+    if not figure.columns:
+        return figure, rows
+    lined = [
+        {**row, _LINE: label, figure.y: row.get(column)}
+        for row in rows
+        for label, column in figure.columns
+    ]
+    return replace(figure, lines=(*figure.lines, _LINE), columns=()), lined
 
 
 def read_series(series: str, rows: Sequence[Row], sweep: Path) -> list[Row]:
@@ -200,6 +229,8 @@ def _write_points(figure: Figure, points: Iterable[Point], file: Path) -> None:
             writer.writerow(
                 [*place, *point.line, point.x, point.mean, point.low, point.high, point.count]
             )
+        for value in figure.published:
+            writer.writerow([*panels, _published_label(value), value.x, value.y, None, None, None])
 
 
 def _draw(figure: Figure, points: Sequence[Point]) -> Canvas:
@@ -221,6 +252,8 @@ def _draw(figure: Figure, points: Sequence[Point]) -> Canvas:
         for number, line in enumerate(lines):
             aside = number - (len(lines) - 1) / 2 if len(xs) < len(points) else 0.0
             _draw_line(axes, number, line, [p for p in here if p.line == line], xs, aside)
+        for value in figure.published:
+            _draw_published(axes, lines, value)
         if figure.panels:
             axes.set_title(f"{_short(figure.panels)} = {_text(panel)}", loc="left")
         _dress(axes, xs)
@@ -260,6 +293,25 @@ def _draw_line(
         elinewidth=0.9,
         capsize=2.5,
     )
+
+
+def _draw_published(axes: Axes, lines: Sequence[tuple[Any, ...]], value: Published) -> None:
+    """A hollow marker at its place, or a thin line all the way, in the colour of its line."""
+    number = next((place for place, line in enumerate(lines) if value.line in line), 0)
+    look: dict[str, Any] = {
+        "color": _COLOURS[number % len(_COLOURS)],
+        "label": _published_label(value),
+    }
+    if value.x is None:
+        axes.axhline(value.y, linestyle=_DASHES[2], linewidth=1.0, **look)
+        return
+    marker = _MARKERS[(number + number // len(_COLOURS)) % len(_MARKERS)]
+    axes.plot([value.x], [value.y], marker=marker, fillstyle="none", markersize=9, **look,
+              linestyle="none")  # fmt: skip
+
+
+def _published_label(value: Published) -> str:
+    return f"{value.line}, paper" + ("" if value.x is not None else " (mean)")
 
 
 def _places(axes: Axes, values: Sequence[Any], xs: list[Any], aside: float) -> list[float]:
