@@ -45,6 +45,12 @@ PAPERS: tuple[Paper, ...] = (
         "topology_discovery",
     ),
     Paper(
+        "S",
+        "Chen and Tock, “Design of routing protocols and overlay topologies for topic-based "
+        "publish/subscribe on small-world networks”, Middleware Industry 2015",
+        "small_world",
+    ),
+    Paper(
         "G",
         "Networks of the programs BRITE (Medina et al., 2001) and GT-ITM (Zegura et al., 1996)",
         "generators",

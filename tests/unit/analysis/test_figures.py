@@ -1,6 +1,7 @@
 """Figures of sweeps: the right means and intervals, and files that do not change by themselves."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from analysis.figures.sweep import (
     Figure,
     FigureError,
+    Published,
     _draw,
     draw_figure,
     gather_points,
@@ -95,3 +97,31 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path) -> None:
     nulls = [{"hosts": 1, "seed": 1, "rdp": None}]
     files, notes = draw_figure(Figure("f", "hosts", "rdp.mean"), nulls, KEYS, tmp_path)
     assert (files, notes) == ([], ["not drawn, as no run has rdp.mean and hosts"])
+
+
+def test_columns_are_lines_and_published_values_stand_beside_them(tmp_path: Path) -> None:
+    rows = [
+        {"hosts": hosts, "seed": seed, "ours.rdp": hosts + seed, "theirs.rdp": 2.0 * hosts}
+        for hosts in (10, 20)
+        for seed in (1, 3)
+    ]
+    figure = Figure(
+        "f",
+        "hosts",
+        "rdp",
+        columns=(("Ours", "ours.rdp"), ("Theirs", "theirs.rdp")),
+        published=(Published("Theirs", 38, 20), Published("Ours", 15)),
+    )
+    files, notes = draw_figure(figure, rows, ("hosts",), tmp_path)
+    assert notes == []
+    svg = files[0].read_text()
+    assert "Theirs, paper" in svg and "Ours, paper (mean)" in svg
+    with (tmp_path / "f.csv").open() as file:
+        found = [(row["system"], row["hosts"], float(row["mean"])) for row in csv.DictReader(file)]
+    assert found == [
+        ("Ours", "10", 12), ("Ours", "20", 22), ("Theirs", "10", 20), ("Theirs", "20", 40),
+        ("Theirs, paper", "20", 38), ("Ours, paper (mean)", "", 15),
+    ]  # fmt: skip
+    with pytest.raises(FigureError, match="columns: expected .*, found 'theirs.cost'"):
+        wrong = replace(figure, columns=(("Theirs", "theirs.cost"),))
+        draw_figure(wrong, rows, ("hosts",), tmp_path)
