@@ -1,8 +1,8 @@
-"""An overlay whose links stand in the experiment file: to try by hand what a protocol would have
-to find out, and to run a routing or a workload on exactly the overlay that one has in mind.
+"""An overlay whose links are written in the experiment file, for small examples and for routing or
+workloads on a known overlay.
 
-Each peer measures the delay to the neighbours it is given, and announces each one once it has.
-Links stay as they are; who fails is noticed by the layers above.
+Each peer measures the delay to its neighbours, and announces each neighbour once its delay is
+known. The links do not change; failures are detected by the layers above.
 """
 
 from collections import defaultdict
@@ -25,14 +25,14 @@ from agents.protocol import (
 )
 
 Link = tuple[str, str]
-_NAMES = "names of hosts by address"  # which the agents of a process share
+_NAMES = "names of hosts by address"  # shared by the agents of a process
 
 
 class GivenOverlay(Protocol):
-    """An overlay whose links stand in the experiment file."""
+    """An overlay whose links are written in the experiment file."""
 
     class Settings(Struct, frozen=True, kw_only=True):
-        """Which links there are."""
+        """The links."""
 
         links: Annotated[str, Meta(description="pairs of hosts, as in 'h1-h2 h2-h3'")] = ""
 
@@ -45,7 +45,7 @@ class GivenOverlay(Protocol):
 
     @classmethod
     def check_hosts(cls, settings: Settings, hosts: Collection[str]) -> None:
-        """Raise if a link names a host that is not there, or if some host is cut off."""
+        """Raise if a link names an unknown host, or if the links do not connect all hosts."""
         neighbours = _neighbours(settings.links)
         for name in neighbours:
             if name not in hosts:
@@ -70,7 +70,7 @@ class GivenOverlay(Protocol):
         self._delays_us: dict[PeerId, int] = {}
 
     def on_start(self, now_us: int) -> Effects:
-        """Find out how far the neighbours are."""
+        """Measure the delays to the neighbours."""
         return [MeasureDelay(peer) for peer in self._neighbours]
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
@@ -102,7 +102,7 @@ def parse_links(text: str) -> tuple[Link, ...]:
 
 @lru_cache(maxsize=4)
 def _neighbours(text: str) -> Mapping[str, list[str]]:
-    """The neighbours of each host; the agents of a process share what is made of one text."""
+    """The neighbours of each host; agents of a process share the result for a text."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for a, b in parse_links(text):
         found[a].append(b)

@@ -1,15 +1,17 @@
-"""How many peers there are, found out by gossip (Jelasity, Montresor and Babaoglu,
-"Gossip-based aggregation in large dynamic networks", ACM TOCS 23(3), 2005).
+"""The number of peers, estimated by gossip (Jelasity, Montresor and Babaoglu, "Gossip-based
+aggregation in large dynamic networks", ACM TOCS 23(3), 2005).
 
-One peer, the initiator, holds 1 and all others hold 0. In each round every peer picks one it
-knows, and both take the average of what they hold (push-pull). The sum stays 1, and the values
-approach 1/N quickly: their variance shrinks to about a third in each round.
+One peer, the initiator, holds the value 1 and all others hold 0. In each round every peer picks a
+peer that it knows, and both take the average of their values (push-pull). The sum stays 1, and all
+values approach 1/N: their variance shrinks to about a third in each round.
 
-We depart from the paper in two ways. There exchanges are atomic; messages take time here, and
-exchanges overlap. So the answer to a push says by how much to change, not what to hold, and the
-sum stays the same whatever happens in between. And there each of several initiators has a run of
-its own side by side; here every peer starts as an initiator and joins that of the lowest
-address it hears of, with 0, so nobody has to be chosen beforehand.
+There are two departures from the paper:
+
+- In the paper, exchanges are atomic. Here messages take time and exchanges overlap. Therefore the
+  answer to a push contains the change of the value, not the new value, and the sum stays the same.
+- In the paper, several initiators have separate instances side by side. Here every peer starts as
+  an initiator, and joins the instance of the lowest address that it hears of, with 0. Therefore no
+  initiator has to be chosen beforehand.
 """
 
 from collections.abc import Hashable
@@ -23,7 +25,7 @@ from agents.wire.codec import F64, U32, Peer, message
 
 @message(20, role="control")
 class Push(Struct, frozen=True):
-    """What its sender holds; an answer is expected."""
+    """The sender's value; an answer is expected."""
 
     epoch: U32
     initiator: Peer
@@ -32,7 +34,7 @@ class Push(Struct, frozen=True):
 
 @message(21, role="control")
 class Pull(Struct, frozen=True):
-    """The answer: by how much the peer that pushed has to change what it holds."""
+    """The answer: the amount by which the peer that pushed changes its value."""
 
     epoch: U32
     initiator: Peer
@@ -40,7 +42,7 @@ class Pull(Struct, frozen=True):
 
 
 class Share:
-    """What a peer holds, in an epoch, of the 1 that an initiator brought in."""
+    """A peer's part, in an epoch, of the 1 that an initiator brought in."""
 
     __slots__ = ("epoch", "initiator", "value")
 
@@ -51,8 +53,8 @@ class Share:
 
     @property
     def size(self) -> float | None:
-        """The number of peers that this lets one expect, if it does yet."""
-        # What overlapping exchanges leave may be below 0 for a while.
+        """The estimated number of peers, if there is an estimate yet."""
+        # Overlapping exchanges may make the value negative for a while.
         return 1 / self.value if self.value > 0 else None
 
     def push(self) -> Push:
@@ -60,7 +62,7 @@ class Share:
         return Push(self.epoch, self.initiator, self.value)
 
     def on_push(self, push: Push) -> Pull:
-        """Take half of the difference; the answer is the other half."""
+        """Take half of the difference; the answer has the other half."""
         change = (self.value - push.value) / 2 if self._joins(push.epoch, push.initiator) else 0.0
         self.value -= change
         return Pull(self.epoch, self.initiator, change)
@@ -71,7 +73,9 @@ class Share:
             self.value += pull.change
 
     def _joins(self, epoch: int, initiator: PeerId) -> bool:
-        """Join an initiator with a lower address; whether both share the same 1 then."""
+        """Join the instance of an initiator with a lower address; returns whether both are in the
+        same.
+        """
         if epoch != self.epoch or initiator > self.initiator:
             return False
         if initiator < self.initiator:
@@ -80,10 +84,10 @@ class Share:
 
 
 class GossipSize(Protocol):
-    """Estimates the number of peers by gossip, once in every epoch of some rounds."""
+    """Estimates the number of peers by gossip, once in each epoch of several rounds."""
 
     class Settings(Struct, frozen=True, kw_only=True):
-        """How long peers gossip."""
+        """Settings of the gossip."""
 
         period_us: Annotated[int, Meta(ge=1, description="time from one exchange to the next")] = (
             1_000_000
@@ -105,31 +109,31 @@ class GossipSize(Protocol):
 
     @property
     def initiator(self) -> PeerId:
-        """The peer whose 1 is being shared."""
+        """The initiator of the instance that this peer is in."""
         return self._share.initiator
 
     @property
     def value(self) -> float:
-        """What this peer holds of it."""
+        """This peer's value."""
         return self._share.value
 
     def on_start(self, now_us: int) -> Effects:
-        """Begin at a time of one's own, so that peers do not all gossip at once."""
+        """Begin at a random time, so that peers do not all gossip at once."""
         return [SetTimer("round", self.random.randrange(self._period_us))]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Start the next round: an exchange with somebody, or the report at the end."""
+        """Start the next round: an exchange, or the report at the end of the epoch."""
         if self._round == self._rounds:
             return self._end_epoch(self._share.epoch + 1)
         self._round += 1
         if not self.contacts:
             return [self._next_round]
-        # What `choice` does, in half the time.
+        # the same as `choice` in half the time
         peer = self.contacts[int(self.random.random() * len(self.contacts))]
         return [self._next_round, Send(peer, self._share.push())]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Take part in an exchange."""
+        """Handle a push or a pull."""
         effects: Effects = ()
         if message.epoch > self._share.epoch:
             effects = self._end_epoch(message.epoch)
@@ -139,7 +143,7 @@ class GossipSize(Protocol):
         return effects
 
     def _end_epoch(self, next_epoch: int) -> Effects:
-        """Report the estimate, and start again as long as there are epochs to come."""
+        """Report the estimate, and start the next epoch if there is one."""
         effects: list[Record | SetTimer] = []
         if size := self._share.size:
             effects.append(Record("size_estimated", {"epoch": self._share.epoch, "size": size}))

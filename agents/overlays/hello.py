@@ -1,7 +1,7 @@
-"""The smallest protocol worth running: greet your contacts, and look at the way to them.
+"""The smallest useful protocol: each peer greets its contacts and infers the routes to them.
 
-It is a quick check that a network, its agents and both runtimes work: every greeting, delay and
-route ends up in the records.
+It is a quick check of a network, its agents and both runtimes: every greeting, delay and route is
+recorded.
 """
 
 from collections.abc import Hashable
@@ -39,10 +39,10 @@ class Welcome(Struct, frozen=True):
 
 
 class HelloProtocol(Protocol):
-    """Greets every contact some times, and measures delay and route to it once."""
+    """Greets every contact several times, and measures delay and route to it once."""
 
     class Settings(Struct, frozen=True, kw_only=True):
-        """How often contacts are greeted."""
+        """Number and interval of the greetings."""
 
         greetings: Annotated[int, Meta(ge=0, description="greetings to each contact")] = 3
         period_us: Annotated[int, Meta(ge=1, description="time from one greeting to the next")] = (
@@ -53,13 +53,13 @@ class HelloProtocol(Protocol):
     messages = (Hello, Welcome)
 
     def on_start(self, now_us: int) -> Effects:
-        """Look at the way to every contact, and start to greet."""
+        """Infer the route to every contact, and start to greet."""
         self.left = self.settings.greetings
         looks = [look(peer) for peer in self.contacts for look in (MeasureDelay, ProbeRoute)]
         return [*looks, *self.on_timer(now_us, "greet")]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Greet all contacts once more, until it is enough."""
+        """Greet all contacts again, until the number of greetings is reached."""
         if self.left == 0:
             return []
         self.left -= 1
@@ -67,20 +67,20 @@ class HelloProtocol(Protocol):
         return [*greetings, SetTimer("greet", self.settings.period_us)]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Answer a greeting; write an answer down."""
+        """Answer a greeting, or record an answer."""
         if isinstance(message, Hello):
             return [Send(sender, Welcome(message.number))]
         return [Record("welcomed", {"by": sender, "number": message.number})]
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Write down how far a contact is."""
+        """Record the delay to a contact."""
         figures = {"peer": delay.target, "samples": len(delay.samples_us)}
         if delay.samples_us:
             figures |= {"min_us": delay.min_us, "median_us": delay.median_us}
         return [Record("delay_measured", figures)]
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
-        """Write down which routers lie on the way; 0 stands for one that stayed silent."""
+        """Record the route to a contact; 0 stands for a silent router."""
         routers = " ".join(str(router or 0) for router in route.routers)
         return [
             Record(
@@ -90,5 +90,5 @@ class HelloProtocol(Protocol):
         ]
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Write down who never answered."""
+        """Record a contact that did not answer."""
         return [Record("given_up", {"peer": to})]

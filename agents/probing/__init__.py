@@ -1,1 +1,1 @@
-"""Finding routers between hosts, as traceroute does: probes, routes and the map they give."""
+"""Route inference between hosts, as traceroute does it: probes, routes, and the map from routes."""

@@ -1,6 +1,6 @@
-"""All the probing from one host, without I/O: many targets, one bound on outstanding probes.
+"""Probing of many targets from one host, without I/O, with one limit of outstanding probes.
 
-Both runtimes use this: on sockets and in the simulator a host probes in the same order.
+Both runtimes use this module: a host probes in the same order on sockets and in the simulator.
 """
 
 from collections import deque
@@ -15,14 +15,14 @@ Result = TypeVar("Result")
 
 
 class Mark(NamedTuple):
-    """What a probe carries so that its answer is known: two numbers of 32 bits."""
+    """The two numbers of 32 bits in a probe that identify its answer."""
 
     target_number: int
     probe_number: int
 
 
 class Probing(Protocol[Result_co]):
-    """What probes one target: `RouteProbe` or `MultipathProbe`."""
+    """The probing of one target: `RouteProbe` or `MultipathProbe`."""
 
     @property
     def result(self) -> Result_co | None: ...
@@ -51,28 +51,28 @@ class Probing(Protocol[Result_co]):
 
 
 Begin = Callable[[int, ProbeSettings, Allowance], Probing[Result]]
-# Sends a probe to a target, and returns when it left, in microseconds of any clock.
+# sends a probe to a target and returns the send time, in microseconds of any clock
 Send = Callable[[int, Mark, Probe], int]
 
 
 @dataclass(slots=True)
 class _UnderWay(Generic[Result]):
-    """One target: its probing, and when each of its probes left."""
+    """The probing of one target, and the send times of its probes."""
 
     number: int
     target: int
     probing: Probing[Result]
-    deadline_us: int | None = None  # none while it only waits for room
+    deadline_us: int | None = None  # none while it waits for the allowance
     sent_us: dict[int, int] = field(default_factory=dict)
 
 
 class HostProbing(Generic[Result]):
-    """Probes targets; what starts, goes on or ends is told by the runtime."""
+    """Probes targets; the runtime passes replies and calls at deadlines."""
 
     def __init__(
         self, begin: Begin[Result], send: Send, settings: ProbeSettings | None = None
     ) -> None:
-        """Prepare; `begin` makes what probes one target, for example `RouteProbe`."""
+        """Prepare; `begin` creates the probing of one target, for example `RouteProbe`."""
         self._begin = begin
         self._send = send
         self._settings = settings or ProbeSettings()
@@ -84,24 +84,26 @@ class HostProbing(Generic[Result]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no probing is in progress."""
         return not self._under_way
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if no answer comes before; it may have passed."""
+        """The time at which `on_time` must be called if no answer arrives before; it may have
+        passed.
+        """
         deadlines = (one.deadline_us for one in self._under_way.values())
         return min((at_us for at_us in deadlines if at_us is not None), default=None)
 
     def probe(self, now_us: int, target: int) -> None:
-        """Probe a target soon; a probing of it that is under way answers for both."""
+        """Start probing a target soon, or join the probing of it that is in progress."""
         if target not in self._wanted:
             self._wanted.add(target)
             self._queued.append(target)
             self.use_room(now_us)
 
     def forget(self) -> None:
-        """Give up all that is under way; answers that still come in mean nothing any more."""
+        """Cancel everything in progress; later answers are ignored."""
         self._queued.clear()
         self._under_way.clear()
         self._wanted.clear()
@@ -116,13 +118,14 @@ class HostProbing(Generic[Result]):
         received_us: int,
         ttl_left: int | None = None,
     ) -> list[Result]:
-        """Take in an answer, received then by the clock of `Send`; returns what is complete.
+        """Handle an answer with its receive time on the clock of `Send`; returns completed
+        probings.
 
-        Call `use_room` when all answers at hand are taken in.
+        Call `use_room` after all available answers have been handled.
         """
         one = self._under_way.get(mark.target_number)
         if one is None or mark.probe_number not in one.sent_us:
-            return []  # of a probe whose answer no longer matters
+            return []  # of a probe whose answer is no longer needed
         round_trip_us = max(0, received_us - one.sent_us.pop(mark.probe_number))
         probes = one.probing.on_reply(
             now_us, mark.probe_number, address, answer, round_trip_us, ttl_left
@@ -130,7 +133,7 @@ class HostProbing(Generic[Result]):
         return self._advance(one, probes)
 
     def on_time(self, now_us: int) -> list[Result]:
-        """Give up waiting for what is overdue; returns what is now complete."""
+        """Stop waiting for overdue probes; returns completed probings."""
         finished: list[Result] = []
         for one in list(self._under_way.values()):
             if one.deadline_us is not None and one.deadline_us <= now_us:
@@ -138,7 +141,9 @@ class HostProbing(Generic[Result]):
         return finished + self.use_room(now_us)
 
     def use_room(self, now_us: int) -> list[Result]:
-        """Go on with what waits for room, started targets first; returns what is complete."""
+        """Continue probings that wait for the allowance, started ones first; returns completed
+        ones.
+        """
         finished: list[Result] = []
         for one in list(self._under_way.values()):
             if not self._allowance.has_room:
@@ -151,7 +156,7 @@ class HostProbing(Generic[Result]):
 
     def _start(self, now_us: int, target: int) -> None:
         if not self._under_way:
-            self._allowance = Allowance(self._settings)  # few at first, again
+            self._allowance = Allowance(self._settings)  # begins with few probes again
         probing = self._begin(target, self._settings, self._allowance)
         one = _UnderWay(self._next_number, target, probing)
         self._next_number = self._next_number + 1 & 0xFFFFFFFF

@@ -1,12 +1,16 @@
-"""The underlay as routes show it, and how close that is to the truth.
+"""The underlay inferred from routes, and its precision and recall.
 
-A silent router is a hop without an address, in each route a separate one. Merging them follows
-two ideas. Gunes and Sarac ("Resolving anonymous routers in Internet topology measurement
-studies", INFOCOM 2008) take silent stretches of the same length between the same two known
-nodes as one and the same. Yao et al. ("Topology inference in the presence of anonymous
-routers", INFOCOM 2003) merge only what preserves the distances that were measured. So here: two
-silent stretches are one if they have the same known nodes at both ends, in either direction, the
-same number of hops, and the round trip grows by the same amount across them, within a tolerance.
+A silent router is a hop without an address. Without further rules, it is a separate router in each
+route. Silent routers are merged by two ideas:
+
+- Gunes and Sarac ("Resolving anonymous routers in Internet topology measurement studies", INFOCOM
+  2008) merge silent stretches of the same length between the same two known nodes.
+- Yao et al. ("Topology inference in the presence of anonymous routers", INFOCOM 2003) merge only
+  if measured distances are preserved.
+
+Here, two silent stretches are the same routers if they have the same known nodes at both ends, in
+either direction, the same number of hops, and the round trip grows by the same amount across them,
+within a tolerance.
 """
 
 from collections import Counter, defaultdict
@@ -25,7 +29,7 @@ _TOLERANCE_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, order=True)
 class SilentRouter:
-    """A router without an address, told apart by a number."""
+    """A router without an address, identified by a number."""
 
     number: int
 
@@ -46,7 +50,7 @@ TrueLink = frozenset[int]
 
 @dataclass(frozen=True)
 class InferredUnderlay:
-    """Routers and links, last miles included, and where each silent router was seen."""
+    """Routers and links, last miles included, and the sightings of each silent router."""
 
     routers: frozenset[Node]
     links: frozenset[InferredLink]
@@ -55,7 +59,7 @@ class InferredUnderlay:
 
 @dataclass(frozen=True)
 class Truth:
-    """Routers and links by address, and the true way, both ends included, of each probed pair."""
+    """Routers and links by address, and the true route of each probed pair, with both ends."""
 
     routers: frozenset[int]
     links: frozenset[TrueLink]
@@ -64,7 +68,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class InferenceScore:
-    """Shares of what was inferred that is true, and of what is true that was inferred."""
+    """Precision and recall of routers and links."""
 
     router_precision: float
     router_recall: float
@@ -74,7 +78,7 @@ class InferenceScore:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Silent hops in a row between two known nodes, in the order that starts at the smaller."""
+    """Consecutive silent hops between two known nodes, ordered from the smaller address."""
 
     ends: tuple[int, int]
     sightings: tuple[Sighting, ...]
@@ -86,7 +90,7 @@ def infer_underlay(
 ) -> InferredUnderlay:
     """The graph of all routes, each given with the address of its source.
 
-    Without merging, every silent hop of every route is a router of its own.
+    Without `merge_silent`, every silent hop of every route is a separate router.
     """
     observed = list(routes)
     stretches = [stretch for source, route in observed for stretch in _stretches(source, route)]
@@ -107,7 +111,7 @@ def infer_underlay(
 
 
 def truth_on_routes(routes: Routes, pairs: Iterable[tuple[str, str]]) -> Truth:
-    """The routers and links on the true routes of pairs of hosts, by name."""
+    """The routers and links on the true routes of the named pairs of hosts."""
     paths = dict(_address_path(routes, source, target) for source, target in pairs)
     links = {frozenset(link) for path in paths.values() for link in pairwise(path)}
     routers = {node for path in paths.values() for node in path[1:-1]}
@@ -117,7 +121,7 @@ def truth_on_routes(routes: Routes, pairs: Iterable[tuple[str, str]]) -> Truth:
 def truth_of_underlay(
     underlay: Underlay, routes: Routes, pairs: Iterable[tuple[str, str]]
 ) -> Truth:
-    """All routers and links of an underlay, whether on the routes of the pairs or not."""
+    """All routers and links of an underlay, whether or not they are on a route of the pairs."""
     address = {name: int(IPv4Address(at)) for name, at in underlay.address.items()}
     return Truth(
         frozenset(address[router.name] for router in underlay.routers),
@@ -129,8 +133,9 @@ def truth_of_underlay(
 def score(inferred: InferredUnderlay, truth: Truth) -> InferenceScore:
     """Precision and recall of routers and links.
 
-    A silent router counts as the true one that stands where it was seen most often. If two
-    count as the same, the one seen less often is wrong, and its links are.
+    A silent router is compared with the true router at the place where it was seen most often. If
+    two are compared with the same true router, the one seen less often is wrong, and so are its
+    links.
     """
     identity = _identify(inferred, truth)
     routers = {identity[node] for node in inferred.routers if node in identity} & truth.routers
@@ -167,7 +172,7 @@ def _stretch(ends: tuple[int, int], seen: tuple[Sighting, ...], length_us: int) 
 
 
 def _merge(stretches: Iterable[_Stretch]) -> list[list[_Stretch]]:
-    """Stretches in groups that are the same routers."""
+    """Groups of stretches that are the same routers."""
     alike: defaultdict[tuple[tuple[int, int], int], list[_Stretch]] = defaultdict(list)
     for stretch in stretches:
         alike[stretch.ends, len(stretch.sightings)].append(stretch)
@@ -175,7 +180,7 @@ def _merge(stretches: Iterable[_Stretch]) -> list[list[_Stretch]]:
 
 
 def _of_equal_length(stretches: list[_Stretch]) -> Iterator[list[_Stretch]]:
-    """Groups whose lengths are within the tolerance of the shortest in them."""
+    """Groups of stretches whose lengths are within the tolerance of the shortest in the group."""
     group: list[_Stretch] = []
     for stretch in sorted(stretches, key=lambda one: one.length_us):
         if group and stretch.length_us > _longest_us(group[0].length_us):
@@ -208,7 +213,7 @@ def _links(
     for ttl, hop in enumerate(route.hops, start=1):
         known = hop.address
         nodes.append(silent[Sighting(source, route.target, ttl)] if known is None else known)
-    # A router that answers at two TTLs in a row, while routes change, is no link to itself.
+    # While routes change, a router may answer at two consecutive TTLs; that is no link to itself.
     return (frozenset(link) for link in pairwise(nodes) if link[0] != link[1])
 
 
@@ -221,7 +226,7 @@ def _address_path(
 
 
 def _identify(inferred: InferredUnderlay, truth: Truth) -> dict[Node, int]:
-    """The true node behind each inferred one, as far as there is one."""
+    """The true node of each inferred one, where there is one."""
     known = {node for link in inferred.links for node in link if isinstance(node, int)}
     identity: dict[Node, int] = {node: node for node in known}
     claims: list[tuple[int, SilentRouter, int]] = []
@@ -239,7 +244,7 @@ def _identify(inferred: InferredUnderlay, truth: Truth) -> dict[Node, int]:
 
 
 def _standing_at(truth: Truth, seen: Sighting) -> tuple[int, ...]:
-    """The true router of a sighting, if the true way is as long as that."""
+    """The true router at the place of a sighting, if the true route is as long as that."""
     return truth.paths.get((seen.source, seen.target), ())[seen.ttl : seen.ttl + 1]
 
 

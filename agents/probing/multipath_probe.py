@@ -1,9 +1,9 @@
-"""All the routes that flows take to a target where routers balance load, without I/O.
+"""All routes that flows take to a target where routers balance load, without I/O.
 
-The Multipath Detection Algorithm (Augustin, Friedman and Teixeira, "Measuring load-balanced
-paths in the Internet", IMC 2007): hop by hop, each router is given so many flows that the chance
-of having missed one of its next hops is small, 5 % unless set otherwise. More next hops take more
-flows. Flows are found to pass through a router by probing it with new ones. Driven like
+The Multipath Detection Algorithm (Augustin, Friedman and Teixeira, "Measuring load-balanced paths
+in the Internet", IMC 2007) works hop by hop. It sends each router enough flows that the probability
+of missing one of its next hops is small (5 % by default). More next hops require more flows. A flow
+passes a router if a probe with a new flow is answered by that router. The interface is that of
 `agents.probing.route_probe`.
 """
 
@@ -21,9 +21,9 @@ _Key = tuple[int, int]  # TTL and flow
 
 @dataclass(frozen=True, slots=True)
 class Branching:
-    """A router at a distance, and where flows go from there; None is a silent router.
+    """A router at a distance, and the next hops of flows from there; None is a silent router.
 
-    Distance 0 is the host that probes, which has no address here either.
+    Distance 0 is the probing host, which has no address here.
     """
 
     ttl: int
@@ -33,7 +33,7 @@ class Branching:
 
 @dataclass(frozen=True, slots=True)
 class MultipathRoute:
-    """The routes to a target, as what follows each router."""
+    """The routes to a target, as the next hops of each router."""
 
     target: int
     branchings: tuple[Branching, ...]
@@ -45,7 +45,7 @@ class MultipathRoute:
         return any(len(branching.next_hops) > 1 for branching in self.branchings)
 
     def next_hops(self, ttl: int, router: int | None) -> frozenset[int | None]:
-        """Where flows go from a router at a distance."""
+        """The next hops of a router at a distance."""
         for branching in self.branchings:
             if (branching.ttl, branching.router) == (ttl, router):
                 return branching.next_hops
@@ -54,10 +54,11 @@ class MultipathRoute:
 
 @cache
 def stopping_point(next_hops: int, confidence: float = 0.95) -> int:
-    """How many flows show all of so many next hops with this confidence, if flows spread evenly.
+    """The number of flows that show all of `next_hops` next hops with this confidence.
 
-    The chance that n flows miss at least one of k, by inclusion and exclusion, is
-    sum over i from 1 to k-1 of (-1)^(i+1) C(k, i) (1 - i/k)^n.
+    Flows are assumed to spread evenly. The probability that n flows miss at least one of k next
+    hops is, by inclusion and exclusion, the sum over i from 1 to k-1 of (-1)^(i+1) C(k, i) (1 -
+    i/k)^n.
     """
     flows = next_hops
     while _chance_to_miss(next_hops, flows) > 1 - confidence:
@@ -92,13 +93,15 @@ class MultipathProbe:
         self._seen: defaultdict[int, dict[int, int | None]] = defaultdict(dict)
         self._ends: set[int] = set()
         self._is_reached = False
-        self._open: dict[_Key, None] = {}  # asked in this round and not known yet, in order
+        self._open: dict[_Key, None] = {}  # sent in this round and not answered yet, in order
         self._in_flight: set[_Key] = set()
         self._misses: Counter[_Key] = Counter()
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if no answer comes before; it may have passed."""
+        """The time at which `on_time` must be called if no answer arrives before; it may have
+        passed.
+        """
         return self._outstanding.next_deadline_us
 
     def start(self, now_us: int) -> list[Probe]:
@@ -114,7 +117,7 @@ class MultipathProbe:
         round_trip_us: int,
         ttl_left: int | None = None,
     ) -> list[Probe]:
-        """Take in an answer, in time or late; repeated and unknown ones do no harm."""
+        """Handle an answer, in time or late; repeated and unknown answers are ignored."""
         del ttl_left
         probe = self._outstanding.take_answer(number, round_trip_us)
         if probe is None or self.result is not None:
@@ -128,7 +131,7 @@ class MultipathProbe:
         return self.go_on(now_us)
 
     def on_time(self, now_us: int) -> list[Probe]:
-        """Give up waiting for what is overdue, and try again or go on."""
+        """Stop waiting for overdue probes, and retry or continue."""
         overdue = self._outstanding.take_overdue(now_us)
         for probe in overdue:
             key = (probe.ttl, probe.flow)
@@ -139,7 +142,7 @@ class MultipathProbe:
         return self.go_on(now_us) if overdue else []
 
     def go_on(self, now_us: int) -> list[Probe]:
-        """The probes to send next; without any left to ask, the result is ready."""
+        """The probes to send next; the result is ready when there are none."""
         while not self._open:
             self._open_round()
             if not self._open and not self._move_on():
@@ -160,7 +163,7 @@ class MultipathProbe:
         return self._outstanding.send(now_us, ttl, flow, self._misses[ttl, flow])
 
     def _open_round(self) -> None:
-        """Ask for more flows behind every router whose next hops may not all be known."""
+        """Request more flows behind every router whose next hops may not all be known."""
         for router in self._routers_before():
             flows = self._flows_through(router)
             asked = [flow for flow in flows if flow in self._seen[self._ttl]]
@@ -172,11 +175,11 @@ class MultipathProbe:
                 self._open_new_flows(needed)
 
     def _flows_needed(self, next_hops: int) -> int:
-        """How many flows show that a router with so many known next hops has no other."""
+        """The number of flows that shows that a router with `known` next hops has no other."""
         return stopping_point(max(next_hops, 1) + 1, self._settings.confidence)
 
     def _open_new_flows(self, count: int) -> None:
-        """Ask where new flows go, at the hop where flows are missing."""
+        """Probe new flows at the TTL where flows are missing."""
         count = min(max(count, 0), _MOST_FLOWS - self._flow_count)
         new = range(self._flow_count, self._flow_count + count)
         self._flow_count += count
@@ -197,7 +200,7 @@ class MultipathProbe:
         return [flow for flow, seen in self._seen[self._ttl - 1].items() if seen == router]
 
     def _move_on(self) -> bool:
-        """Turn to the next TTL, unless all ways have ended."""
+        """Continue with the next TTL, unless all routes have ended."""
         if self._ttl >= min(self._settings.max_ttl, self._furthest + self._settings.gap_limit):
             return False
         self._ttl += 1
@@ -219,7 +222,7 @@ class MultipathProbe:
         self.result = MultipathRoute(self.target, tuple(branchings), self._is_reached)
 
     def _branchings(self, ttl: int) -> list[Branching]:
-        """What follows each router at a distance."""
+        """The next hops of each router at a distance."""
         if ttl == 0:
             return [Branching(0, None, frozenset(self._routers_at(1)))]
         next_hops: dict[int | None, set[int | None]] = {

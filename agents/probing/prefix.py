@@ -1,25 +1,25 @@
 """The prefix relation between underlay routes (section 2 of Tariq, Koldehofe and Rothermel,
 "Efficient content-based routing with network topology inference", DEBS 2013).
 
-A route is the routers from one peer to another in order, with 0 for one that stayed silent. Seen
-from p, peer q is a prefix of peer s if every router on the way to q is on the way to s, at the
-same place: then the way to s passes q's router, and a message for s loses little by visiting q.
+A route is the sequence of routers from one peer to another; 0 stands for a silent router. Seen from
+p, peer q is a prefix of peer s if the route to s begins with the route to q. The route to s then
+passes q's router, so a message for s can visit q at little cost.
 
-A silent router counts as equal to a silent one at the same place, as both were seen from one peer
-over the same routers before; and as different from any that answered.
+A silent router equals a silent router at the same place, because both were seen from one peer over
+the same routers before. It differs from any router that answered.
 """
 
 Routers = tuple[int, ...]
 
 
 def is_prefix(shorter: Routers, longer: Routers) -> bool:
-    """Whether the first route is the beginning of the second, or all of it."""
+    """Whether the second route begins with the first."""
     return longer[: len(shorter)] == shorter
 
 
 def cut(via: Routers, route: Routers) -> Routers:
-    """The route from a peer on the way, given the routes to that peer and past it.
+    """The rest of a route from a peer on it, given the routes to that peer and to the target.
 
-    It begins at the last router of `via`, to which the peer on the way is attached.
+    It begins at the last router of `via`, to which the peer is attached.
     """
     return route[len(via) - 1 :]

@@ -1,11 +1,11 @@
-"""Probes: datagrams that ask the routers on a way who they are, and the wait for answers."""
+"""Probes: datagrams that identify the routers on a route, and their timeouts."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Answer(Enum):
-    """What an answer to a probe means."""
+    """The meaning of an answer to a probe."""
 
     PASSING = "a router on the way saw the TTL run out"
     TARGET = "the target has the probe"
@@ -14,7 +14,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A datagram to send: the number that its answer will carry, its TTL, and its flow."""
+    """A datagram to send: the number that its answer carries, its TTL, and its flow."""
 
     number: int
     ttl: int
@@ -23,28 +23,28 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSettings:
-    """How patient and how thorough probing is."""
+    """The settings of probing."""
 
     max_ttl: int = 30
     samples: int = 1  # round trips measured at each hop
-    attempts: int = 3  # probes without an answer until a hop counts as silent
-    ahead: int = 2  # TTLs in flight beyond those tried, until the way to the end is known
-    gap_limit: int = 8  # silent hops in a row after which the target counts as unreachable
-    first_outstanding: int = 10  # probes in flight when a host begins, and later
+    attempts: int = 3  # probes without an answer after which a hop counts as silent
+    ahead: int = 2  # TTLs in flight beyond the furthest answered one, at first
+    gap_limit: int = 8  # consecutive silent hops after which the target counts as unreachable
+    first_outstanding: int = 10  # probes in flight at the start of a host, and the maximum later
     max_outstanding: int = 30
     flow: int = 0
-    confidence: float = 0.95  # of having found all next hops where load is balanced
-    first_timeout_us: int = 500_000  # until a first round trip is known
+    confidence: float = 0.95  # confidence that all next hops were found where load is balanced
+    first_timeout_us: int = 500_000  # before the first round trip is known
     min_timeout_us: int = 100_000
     max_timeout_us: int = 2_000_000
     timeout_round_trips: int = 2
 
 
 class Allowance:
-    """How many probes may be outstanding, for all who share it: few at first, and one more for
-    each that is answered or overdue.
+    """The number of probes that may be outstanding, shared by all probings of a host.
 
-    Many at once would queue up behind each other, which round trips would show.
+    It begins small and grows by one for each probe that is answered or overdue. Many probes at once
+    would queue behind each other, and round-trip times would include the queueing.
     """
 
     def __init__(self, settings: ProbeSettings) -> None:
@@ -58,11 +58,11 @@ class Allowance:
         return self.used < self._limit
 
     def take(self) -> None:
-        """A probe is sent."""
+        """Count a probe that is sent."""
         self.used += 1
 
     def give_back(self) -> None:
-        """A probe is waited for no longer."""
+        """Count a probe that is no longer waited for."""
         self.used -= 1
         self._limit = min(self._limit + 1, self._most)
 
@@ -75,10 +75,10 @@ class _Sent:
 
 
 class Outstanding:
-    """The probes that were sent and not answered, and how long to wait for them.
+    """The probes that were sent and not answered, and their timeouts.
 
-    Silent routers are common, so waiting is short: a few times the longest round trip seen.
-    It doubles with every try, and a late answer is still an answer.
+    Silent routers are common, so the timeout is short: a few times the longest round trip so far.
+    It doubles with every retry. A late answer still counts.
     """
 
     def __init__(self, settings: ProbeSettings, allowance: Allowance | None) -> None:
@@ -90,7 +90,7 @@ class Outstanding:
         self._waiting: dict[int, _Sent] = {}
 
     def __len__(self) -> int:
-        """How many probes are waited for, the overdue ones not counted."""
+        """The number of probes that are waited for, without overdue ones."""
         return len(self._waiting)
 
     @property
@@ -105,15 +105,15 @@ class Outstanding:
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When the next probe is overdue."""
+        """The time when the next probe is overdue."""
         return min((self._deadline_us(sent) for sent in self._waiting.values()), default=None)
 
     def is_waiting(self, number: int) -> bool:
-        """Whether a probe is waited for: not answered, and not overdue."""
+        """Whether a probe is waited for: neither answered nor overdue."""
         return number in self._waiting
 
     def send(self, now_us: int, ttl: int, flow: int, misses: int) -> Probe:
-        """A new probe, sent now after so many tries without an answer."""
+        """A new probe, sent now after `tries` attempts without an answer."""
         probe = Probe(self._next_number, ttl, flow)
         self._next_number += 1
         self._unanswered[probe.number] = probe
@@ -122,7 +122,7 @@ class Outstanding:
         return probe
 
     def take_answer(self, number: int, round_trip_us: int) -> Probe | None:
-        """The probe that this answers, in time or late, if it is one not answered before."""
+        """The probe that an answer belongs to, in time or late; None if it was answered before."""
         probe = self._unanswered.pop(number, None)
         if probe is not None:
             self.stop_waiting(probe)
@@ -130,14 +130,14 @@ class Outstanding:
         return probe
 
     def take_overdue(self, now_us: int) -> list[Probe]:
-        """The probes that are waited for no longer, as their time has run out."""
+        """The probes whose timeout has passed, which are no longer waited for."""
         late = [sent.probe for sent in self._waiting.values() if self._deadline_us(sent) <= now_us]
         for probe in late:
             self.stop_waiting(probe)
         return late
 
     def stop_waiting(self, probe: Probe) -> None:
-        """Let a probe be answered or not; it takes no room any more."""
+        """Stop waiting for a probe; it no longer uses the allowance."""
         if self._waiting.pop(probe.number, None) is not None:
             self._allowance.give_back()
 

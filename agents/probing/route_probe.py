@@ -1,19 +1,19 @@
-"""Which routers lie between here and a target: traceroute's idea, without I/O.
+"""Inference of the route to a target, as traceroute does it, without I/O.
 
-A probe is a datagram whose TTL runs out on the way; the router where it does says so, and that
-gives one hop. All probes of a route belong to one flow, so that routers which balance load by
-flow send them all the same way (Augustin et al., "Avoiding traceroute anomalies with Paris
+A probe is a datagram with a TTL. The router at which the TTL expires sends an ICMP error, which
+gives one hop. All probes of a route belong to one flow, so that routers which balance load by flow
+send them along the same route (Augustin et al., "Avoiding traceroute anomalies with Paris
 traceroute", IMC 2006).
 
-Unlike traceroute, many TTLs are in flight together. The first probe goes all the way, and the
-answer quotes it as it arrived, with the TTL it had left: so far is the target. Then all TTLs up to
-there are asked, as many at once as the allowance lets, and none beyond. Until that is known a small
-window moves on with the furthest hop that answered. So a route takes about two round trips,
-whatever its length, and a probe for each hop.
+Unlike traceroute, many TTLs are in flight at the same time. The first probe has the largest TTL and
+reaches the target. The answer quotes its remaining TTL, which gives the distance of the target.
+Then all TTLs up to that distance are probed, as many at once as the allowance permits. Until the
+distance is known, a small window of TTLs moves with the furthest hop that answered. A route
+therefore takes about two round trips, whatever its length, and one probe for each hop.
 
-A runtime calls `start`, then `on_reply` for what comes back and `on_time` when
-`next_deadline_us` has come; each returns the probes to send now. `result` is there at the end.
-Where routes share an allowance, one that `wants_room` is given it with `go_on`.
+A runtime calls `start`, then `on_reply` for each answer and `on_time` at `next_deadline_us`. Each
+returns the probes to send now. At the end, `result` is set. If routes share an allowance, the
+runtime calls `go_on` of a route that `wants_room`.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ __all__ = ["Answer", "Probe", "ProbeSettings", "RouteProbe"]
 
 @dataclass(slots=True)
 class _HopState:
-    """What is known of one TTL."""
+    """The state of one TTL."""
 
     address: int | None = None
     round_trips_us: list[int] = field(default_factory=list)
@@ -45,19 +45,21 @@ class RouteProbe:
     ) -> None:
         self.target = target
         self.result: Route | None = None
-        self.wants_room = False  # a probe waits for the shared allowance
+        self.wants_room = False  # waits for the shared allowance
         self._settings = settings or ProbeSettings()
         self._outstanding = Outstanding(self._settings, allowance)
         self._hops = [_HopState() for _ in range(self._settings.max_ttl + 1)]
         self._furthest = 0  # the largest TTL that was answered
         self._tried = 0  # the largest TTL that was answered or overdue
-        self._scout: Probe | None = None  # went all the way, to tell how far that is
+        self._scout: Probe | None = None  # has the largest TTL, to find the distance of the target
         self._target_ttl: int | None = None
         self._dead_end_ttl: int | None = None
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if no answer comes before; it may have passed."""
+        """The time at which `on_time` must be called if no answer arrives before; it may have
+        passed.
+        """
         return self._outstanding.next_deadline_us
 
     def start(self, now_us: int) -> list[Probe]:
@@ -75,9 +77,9 @@ class RouteProbe:
         round_trip_us: int,
         ttl_left: int | None = None,
     ) -> list[Probe]:
-        """Take in an answer, in time or late; repeated and unknown ones do no harm.
+        """Handle an answer, in time or late; repeated and unknown answers are ignored.
 
-        `ttl_left` is the TTL that the probe still had where it was answered, if that is known.
+        `ttl_left` is the remaining TTL of the probe where it was answered, if known.
         """
         is_awaited = self._outstanding.is_waiting(number)
         probe = self._outstanding.take_answer(number, round_trip_us)
@@ -93,7 +95,7 @@ class RouteProbe:
         return self.go_on(now_us)
 
     def on_time(self, now_us: int) -> list[Probe]:
-        """Give up waiting for what is overdue, and try again or go on."""
+        """Stop waiting for overdue probes, and retry or continue."""
         overdue = self._outstanding.take_overdue(now_us)
         for probe in overdue:
             if probe != self._scout:
@@ -104,7 +106,7 @@ class RouteProbe:
         return self.go_on(now_us) if overdue else []
 
     def go_on(self, now_us: int) -> list[Probe]:
-        """The probes to send next; without any left to wait for, the result is ready."""
+        """The probes to send next; the result is ready when none is waited for."""
         self._forget_needless()
         lacking = [t for t in range(1, self._horizon + 1) for _ in range(self._lacking(t))]
         probes = [self._send(now_us, ttl) for ttl in lacking if self._outstanding.has_room]
@@ -122,7 +124,7 @@ class RouteProbe:
             self._dead_end_ttl = min(self._dead_end_ttl or ttl, ttl)
         hop = self._hops[ttl]
         if hop.address is not None and hop.address != address:
-            # The route changed under way. The first to answer stays, unless this is the end.
+            # The route changed. The first answer counts, unless this one is from the target.
             hop.misses += 1
             if answer is not Answer.TARGET:
                 return
@@ -133,23 +135,23 @@ class RouteProbe:
 
     @property
     def _end_ttl(self) -> int | None:
-        """The smallest TTL that reached an end, if any did."""
-        # While routes change, a router may have had no way on for a moment.
+        """The smallest TTL that reached an end, if any."""
+        # While routes change, a router may have had no route for a moment.
         return self._target_ttl or self._dead_end_ttl
 
     @property
     def _horizon(self) -> int:
-        """The largest TTL worth a probe now."""
+        """The largest TTL worth probing now."""
         given = self._settings
         if self._end_ttl is not None:
             return self._end_ttl
         return min(self._tried + given.ahead, self._furthest + given.gap_limit, given.max_ttl)
 
     def _lacking(self, ttl: int) -> int:
-        """How many more probes a hop needs now; fewer than none if some are needless.
+        """The number of probes that a hop still needs; negative if some are not needed.
 
-        A hop is found with one probe and measured with the others once it has answered, so
-        that a silent one does not cost several times.
+        The first probe finds a hop; the others are sent after it has answered and measure round
+        trips. Therefore a silent hop does not need several times as many probes.
         """
         hop = self._hops[ttl]
         wanted = self._settings.samples - len(hop.round_trips_us) if hop.address is not None else 1
@@ -161,7 +163,7 @@ class RouteProbe:
         return self._outstanding.send(now_us, ttl, self._settings.flow, hop.misses)
 
     def _forget_needless(self) -> None:
-        """Stop waiting for probes beyond the end, and at hops that a late answer has settled."""
+        """Stop waiting for probes beyond the end, and at hops that a late answer has completed."""
         for probe in self._outstanding.probes:
             is_beyond = self._end_ttl is not None and probe.ttl > self._end_ttl
             if is_beyond or self._lacking(probe.ttl) < 0:
@@ -169,7 +171,7 @@ class RouteProbe:
                 self._hops[probe.ttl].in_flight -= probe != self._scout
 
     def _route(self) -> Route:
-        """The hops to the end; silence after the last answer says nothing of routers there."""
+        """The hops to the end; silence after the last answer does not imply further routers."""
         last = self._end_ttl or self._furthest
         hops = (Hop(hop.address, tuple(hop.round_trips_us)) for hop in self._hops[1 : last + 1])
         return Route(self.target, tuple(hops), self._target_ttl is not None)

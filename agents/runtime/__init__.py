@@ -1,1 +1,1 @@
-"""What runs agents: sockets, or the simulator."""
+"""The runtimes of agents: sockets and the simulator."""

@@ -1,4 +1,4 @@
-"""When packets came in, as the kernel saw it: a busy process does not make them late."""
+"""Arrival times of packets by the kernel, so that a busy process does not make them late."""
 
 import socket
 import struct
@@ -11,12 +11,12 @@ _STAMP = struct.Struct("=qq")
 
 
 def stamp_arrivals(opened: socket.socket) -> None:
-    """Let the kernel stamp all that a socket receives."""
+    """Enable kernel time stamps for all packets that a socket receives."""
     opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
 
 
 def arrival_ns(ancillary: Iterable[tuple[int, int, bytes]]) -> int:
-    """When a packet came in, on the clock of `time.monotonic_ns`; without a stamp, now."""
+    """The arrival time of a packet on the clock of `time.monotonic_ns`; without a stamp, now."""
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _STAMP.unpack(data)

@@ -1,8 +1,8 @@
-"""The future of a simulation: events, ordered by time and then by when they were added.
+"""The event queue of a simulation, ordered by time and then by insertion.
 
-Only the events of the next few milliseconds are kept in order. Later ones lie unordered in the
-bucket of their time until it comes and they are sorted, so that what an event costs does not grow
-with the number of timers that all agents have set.
+Only the events of the next few milliseconds are sorted. Later events are kept unsorted in buckets
+by time and are sorted when their bucket is reached. Therefore the cost of an event does not grow
+with the number of timers of all agents.
 """
 
 from bisect import insort_left
@@ -12,10 +12,10 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-# An event is (time_us, slot, content), a plain tuple, because a simulation makes one for every
-# message and every timer. What it is follows from the content:
-# - a datagram reaches a slot;
-# - the name of a slot's timer, which runs out;
+# An event is (time_us, slot, content), a plain tuple, because a simulation creates one for every
+# message and every timer. Its content determines its meaning:
+# - a datagram arrives at a slot;
+# - the name of a timer of the slot, which expires;
 # - without a slot, a function that is called with the time.
 Event = tuple[int, Any, Any]
 Call = Callable[[int], None]
@@ -25,20 +25,20 @@ BUCKET_BITS = 12  # a bucket is 2**12 microseconds wide, 4 ms
 
 
 class EventQueue:
-    """Events to come; two at one time happen in the order in which they were added."""
+    """Events in the future; events with the same time happen in the order of insertion."""
 
     def __init__(self) -> None:
-        self.near: list[Event] = []  # those of a bucket, in order, the next one at the end
+        self.near: list[Event] = []  # those of the current bucket in order, the next one at the end
         self.later: dict[int, list[Event]] = {}  # by bucket
         self._near_bucket = -1
         self._buckets: list[int] = []  # a heap of the buckets with later events
 
     def __iter__(self) -> Iterator[Event]:
-        """All events; two at one time in the order in which they were added."""
+        """All events; events with the same time are in the order of insertion."""
         return chain(reversed(self.near), *self.later.values())
 
     def call_at(self, time_us: int, call: Call) -> None:
-        """Call a function with the time when that time has come."""
+        """Call a function with the time, at that time."""
         self.add((time_us, None, call))
 
     def add(self, event: Event) -> None:
@@ -54,7 +54,7 @@ class EventQueue:
             heappush(self._buckets, bucket)
 
     def approach(self, time_us: int) -> bool:
-        """Turn to the next bucket, now that nothing is near, if it begins before a time."""
+        """Advance to the next bucket, if it begins before a time and the current one is empty."""
         if not self._buckets or self._buckets[0] << BUCKET_BITS >= time_us:
             return False
         self._near_bucket = heappop(self._buckets)
@@ -64,7 +64,7 @@ class EventQueue:
         return True
 
     def replace(self, events: Iterable[Event]) -> None:
-        """Have these events instead of those so far."""
+        """Replace all events."""
         found = list(events)
         self.near.clear()
         self.later.clear()

@@ -1,4 +1,4 @@
-"""Where nodes send packets: the routes of an underlay, as channels that packets cross."""
+"""Forwarding of packets: the routes of an underlay, as channels that packets cross."""
 
 from array import array
 from collections.abc import Sequence, Set
@@ -14,19 +14,19 @@ from topologies.channel_model import is_plain
 from topologies.routes import NO_ROUTE, Routes
 from topologies.underlay import Underlay
 
-# A sum with this in it is negative, so one comparison tells whether all parts of a way are plain.
+# A sum with this value is negative: one comparison tells whether all parts of a path are plain.
 NOT_PLAIN = -(1 << 60)
-# Ways over more than 2**5 links between routers are left to the slow path, which looks at TTLs.
+# Paths over more than 2**5 links between routers take the slow path, which checks the TTL.
 _DOUBLINGS = 5
-_WAYS_KEPT = 1 << 15  # that were walked last; the probes of a route all go the same way
+_WAYS_KEPT = 1 << 15  # the last paths; all probes of a route take the same path
 
-# Delays in microseconds, by router. Looked up for every message, so they should stay in the
-# processor's caches, where numbers fit that are not objects of their own, as in a list.
+# Delays in microseconds, by router. They are looked up for every message. An array of numbers
+# stays in the processor's caches; a list of objects would not.
 Delays = Sequence[int]
 
 
 class Crossings(NamedTuple):
-    """The channels that some packets cross, packet by packet, each packet's in order."""
+    """The channels that packets cross, grouped by packet, in order."""
 
     packet: Numbers
     step: Numbers
@@ -35,14 +35,16 @@ class Crossings(NamedTuple):
 
 
 class LinkPath(NamedTuple):
-    """Plain channels, one after another, and after how long each is entered, and the last left."""
+    """Consecutive plain channels, the delay before each is entered, and the delay of the whole
+    path.
+    """
 
     channels: list[int]
     after_us: list[int]
 
 
 class Forwarding:
-    """The ways of packets for as long as no link, router or delay changes."""
+    """The paths of packets while no link, router or delay changes."""
 
     def __init__(
         self,
@@ -60,12 +62,12 @@ class Forwarding:
         self.is_plain = np.array([is_plain(channel) for channel in channels], dtype=bool)
         self.is_plain &= ~np.array(self.is_dead, dtype=bool)
         self._is_backbone_plain = bool(self.is_plain[numbering.backbone].all())
-        # What `plain_delays_us` has found out so far, by router.
+        # results of `plain_delays_us` by router
         self.found_delays_us: list[Delays | None] = [None] * len(underlay.routers)
         self.plain_way = lru_cache(_WAYS_KEPT)(self._walk)
 
     def next_channel(self, node: int, target: int) -> int:
-        """The channel on which a node sends packets for an address, if it knows the way."""
+        """The channel on which a node sends packets for an address, if it has a route."""
         if node >= self.numbering.router_count:
             return int(self.numbering.up_channel[node])
         router = self.numbering.router_for(target)
@@ -77,7 +79,7 @@ class Forwarding:
         return NO_CHANNEL if neighbour == NO_ROUTE else self._between(node, neighbour)
 
     def _walk(self, node: int, target: int) -> LinkPath:
-        """The plain channels from a node towards an address, as far as a packet can come."""
+        """The plain channels from a node towards an address, as far as a packet gets."""
         way = LinkPath([], [0])
         for _ in range(FIRST_TTL):
             channel = self.next_channel(node, target)
@@ -98,11 +100,11 @@ class Forwarding:
         if host is None or host == router:
             return NO_CHANNEL
         channel = int(self.numbering.up_channel[host]) ^ 1
-        # A router forgets the way to a host when the link to it goes down.
+        # A router loses the route to a host when the link to it fails.
         return NO_CHANNEL if self.is_dead[channel] else channel
 
     def plain_delays_us(self, router: int) -> Delays:
-        """For each router the delay of its way to this one, NOT_PLAIN if that takes more care."""
+        """Delays of the paths from all routers to this one; NOT_PLAIN if a channel is not plain."""
         delays_us = self.found_delays_us[router]
         if delays_us is None:
             delays_us = self.found_delays_us[router] = self._find_plain_delays(router)
@@ -113,7 +115,7 @@ class Forwarding:
         next_hop = self.routes.next_hop[router].astype(np.int64)
         here = np.where(next_hop == NO_ROUTE, everyone, next_hop)
         needs_care = self._find_care(everyone, next_hop)
-        # Each time, everyone comes to know twice as much of the way ahead.
+        # Each pass doubles the length of the paths that are known.
         for _ in range(_DOUBLINGS):
             if needs_care is not None:
                 needs_care |= needs_care[here]
@@ -123,7 +125,7 @@ class Forwarding:
         return array("q", delays_us.astype(np.int64).tobytes())
 
     def _find_care(self, everyone: Numbers, next_hop: Numbers) -> NDArray[np.bool_] | None:
-        """Which routers' next channels are not plain; None if all are."""
+        """The routers whose next channel is not plain; None if all are plain."""
         if self._is_backbone_plain:
             return None
         needs_care = np.zeros(len(everyone), dtype=bool)
@@ -133,13 +135,13 @@ class Forwarding:
         return needs_care
 
     def last_miles_us(self, hosts: Numbers) -> tuple[list[int], list[int]]:
-        """The delays of some hosts' last miles, up and down, NOT_PLAIN if they take more care."""
+        """The delays of the last miles of hosts, up and down; NOT_PLAIN if they are not plain."""
         up = self.numbering.up_channel[hosts]
         delays_us = np.where(self.is_plain, self.delay_us, NOT_PLAIN)
         return delays_us[up].tolist(), delays_us[up ^ 1].tolist()
 
     def cross(self, sources: Numbers, targets: Numbers, arrived_us: Numbers) -> Crossings:
-        """Which channels packets have crossed from host to host on plain ways, and when."""
+        """The channels that packets on plain paths crossed from host to host, and the times."""
         numbering = self.numbering
         here, there = numbering.access_router[sources], numbering.access_router[targets]
         up, down = numbering.up_channel[sources], numbering.up_channel[targets] ^ 1
@@ -161,7 +163,7 @@ class Forwarding:
 def _in_packet_order(
     steps: list[tuple[Numbers, Numbers, Numbers]], last_channel: Numbers, last_us: Numbers
 ) -> Crossings:
-    """Steps that were found for all packets at once, packet by packet."""
+    """Steps that were computed for all packets at once, sorted by packet."""
     lengths = np.ones(len(last_channel), dtype=np.int64)
     for moving, _, _ in steps:
         lengths[moving] += 1

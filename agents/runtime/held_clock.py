@@ -1,15 +1,15 @@
-"""The clock of an emulated network, which stands still while its links cannot keep up.
+"""The clock of an emulated network, which pauses while its links cannot keep up.
 
-Whoever carries packets keeps the clock: again and again it grants some more time, never much beyond
-what the next packet is due. If it cannot do so in time, because other packets take it too long or
-the machine itself stood still, the clock stops for everybody at the end of what was granted, and
-goes on when it is back. So delays on links hold for all who measure time with this clock, however
-busy the machine is.
+The process that carries packets keeps the clock: it repeatedly grants a little more time, never
+much beyond the due time of the next packet. If it is too late, because it has too many packets or
+the machine was descheduled, the clock pauses for all processes at the end of the granted time and
+continues when the process is back. Therefore link delays are right on this clock, however busy the
+machine is.
 
-It is shared memory with 64-bit numbers, in nanoseconds: how long the clock has stood still in all,
-the time until which it may go on, how many stops there were, and of the latest of them when they
-ended, on the system's monotonic clock, and how long it had stood still by then. Its time is that
-of the monotonic clock, less what it has stood still.
+The clock is shared memory with 64-bit numbers in nanoseconds: the total time of all pauses, the
+time until which the clock may run, the number of pauses, and for the latest pauses their end on the
+system's monotonic clock and the total until then. The time of the clock is that of the monotonic
+clock minus the total of the pauses.
 """
 
 import mmap
@@ -25,7 +25,7 @@ _FOREVER_NS = (1 << 63) - 1
 
 
 class HeldClock:
-    """The clock as others than its keeper see it; at a `path` of None is one that never stops."""
+    """The clock as read by other processes; with a `path` of None it never pauses."""
 
     def __init__(self, path: str | None = None) -> None:
         self._map: mmap.mmap | None = None
@@ -39,37 +39,37 @@ class HeldClock:
         self.words = memoryview(self._map).cast("q")
 
     def close(self) -> None:
-        """Look at it no more."""
+        """Close the shared memory."""
         self.words.release()
         if self._map is not None:
             self._map.close()
 
     @property
     def held_ns(self) -> int:
-        """How long it has stood still in all."""
+        """The total time of all pauses."""
         return self.words[_HELD]
 
     @property
     def granted_ns(self) -> int:
-        """The time at which it will stop if no more is granted."""
+        """The time at which it pauses if no more is granted."""
         return self.words[_GRANTED]
 
     @property
     def kept_stops(self) -> range:
-        """The numbers of the stops that are remembered, but for one that may be overwritten now."""
+        """The numbers of the pauses in memory, without the one that may be overwritten now."""
         stops = self.words[_STOPS]
         return range(max(0, stops - KEPT_STOPS + 1), stops)
 
     def now_ns(self) -> int:
         """The time."""
-        # In this order, as the keeper changes what is held before it grants more: whatever happens
-        # in between, this is a time that the clock had since the first line.
+        # The keeper changes the total before it grants more. In this order of reading, the result
+        # is a time that the clock had after the first line.
         granted_ns = self.words[_GRANTED]
         held_ns = self.words[_HELD]
         return min(monotonic_ns() - held_ns, granted_ns)
 
     def at_ns(self, moment_ns: int) -> int:
-        """The time that it was at a recent moment on the system's monotonic clock."""
+        """The time of the clock at a recent time of the system's monotonic clock."""
         latest_ns = self.words[_GRANTED]
         stops = self.kept_stops
         if not stops:
@@ -83,18 +83,18 @@ class HeldClock:
         return min(moment_ns - held_ns, latest_ns)
 
     def _stop(self, number: int) -> tuple[int, int]:
-        """When a stop ended, and how long the clock had stood still by then."""
+        """The end of a pause, and the total of all pauses until then."""
         at = HEADER_WORDS + 2 * (number % KEPT_STOPS)
         return self.words[at], self.words[at + 1]
 
 
 class ClockKeeper:
-    """The clock as its keeper sees it; others find it at `path` while the keeper lives."""
+    """The clock of the process that keeps it; others open it at `path` while this process lives."""
 
     def __init__(self, granted_ns: int) -> None:
-        """A clock that goes on for some nanoseconds from now, and then only if granted more."""
+        """A clock that runs for some nanoseconds from now, and then only if more is granted."""
         descriptor = os.memfd_create("clock")
-        os.fchmod(descriptor, 0o600)  # for an agent without privileges to read what it has open
+        os.fchmod(descriptor, 0o600)  # for agents without privileges, which open it by its path
         os.ftruncate(descriptor, _BYTES)
         self.path = f"/proc/{os.getpid()}/fd/{descriptor}"
         self._words = memoryview(mmap.mmap(descriptor, _BYTES)).cast("q")
@@ -102,7 +102,7 @@ class ClockKeeper:
         self._granted_ns = self._words[_GRANTED] = monotonic_ns() + granted_ns
 
     def now_ns(self) -> int:
-        """The time; if what was granted is over, that is where it stands still until now."""
+        """The time; if the granted time has passed, the clock pauses there until now."""
         now_ns = monotonic_ns() - self.held_ns
         if now_ns > self._granted_ns:
             self._hold(now_ns - self._granted_ns)
@@ -110,12 +110,12 @@ class ClockKeeper:
         return now_ns
 
     def grant(self, until_ns: int) -> None:
-        """Let it go on until then, if it may not go further already."""
+        """Let the clock run until a time, unless more is granted already."""
         if until_ns > self._granted_ns:
             self._granted_ns = self._words[_GRANTED] = until_ns
 
     def _hold(self, span_ns: int) -> None:
-        """Note a stop that ends now; others see all of it before they see that there is one."""
+        """Record a pause that ends now; its data are complete before its number is visible."""
         words, stops = self._words, self._words[_STOPS]
         self.held_ns += span_ns
         at = HEADER_WORDS + 2 * (stops % KEPT_STOPS)

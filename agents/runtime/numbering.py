@@ -1,6 +1,6 @@
-"""Numbers for the nodes and channels of an underlay; they stay while a simulation lasts.
+"""Numbers of the nodes and channels of an underlay, fixed during a simulation.
 
-Routers come first, then hosts, as the underlay lists them. Link number i has channel 2i from its
+Routers come first, then hosts, in the order of the underlay. Link number i has channel 2i from its
 first end to its second, and 2i + 1 back.
 """
 
@@ -16,7 +16,7 @@ NO_CHANNEL = -1
 
 
 class Numbering:
-    """Which node has which address, and which channel leads where."""
+    """The addresses of nodes and the ends of channels."""
 
     def __init__(self, underlay: Underlay) -> None:
         names = list(underlay.node_names)
@@ -35,7 +35,7 @@ class Numbering:
         pairs = [(self.node_of[link.a], self.node_of[link.b]) for link in underlay.links]
         ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self.starts, self.ends = ends.ravel(), ends[:, ::-1].ravel()
-        self.end_of: list[int] = self.ends.tolist()  # quicker where one is looked up at a time
+        self.end_of: list[int] = self.ends.tolist()  # faster for single look-ups
         self.backbone = np.flatnonzero(np.maximum(self.starts, self.ends) < self.router_count)
         keys = self.starts[self.backbone] * self.router_count + self.ends[self.backbone]
         order = np.argsort(keys)
@@ -46,7 +46,9 @@ class Numbering:
         self._number_last_miles()
 
     def _number_last_miles(self) -> None:
-        """Note the channel up and the access router of each host; a router is its own."""
+        """Set the channel up and the access router of each host; that of a router is the router
+        itself.
+        """
         nodes = len(self.address_of)
         up = np.flatnonzero(self.starts >= self.router_count)
         self.up_channel = np.full(nodes, NO_CHANNEL, dtype=np.int64)

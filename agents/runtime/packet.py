@@ -7,18 +7,20 @@ from agents.probing.host_probing import Mark
 from agents.probing.probe import Answer
 from agents.wire.codec import Datagram, encode
 
-HEADERS_BYTES = 28  # IP and UDP, and just as many for IP and ICMP
+HEADERS_BYTES = 28  # IP and UDP; IP and ICMP have the same size
 _MARK_BYTES = 8  # its two numbers
 _LARGEST_QUOTE_BYTES = 548  # of a packet, in the ICMP error about it
 FIRST_TTL = 64
 
-# A datagram of an agent, a probe, or an ICMP error.
+# a datagram of an agent, a probe, or an ICMP error
 Content = Union[Datagram, Mark, "Complaint"]
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What an ICMP error says about a packet of its receiver, and its TTL when it came in."""
+    """The content of an ICMP error about a packet of its receiver, and that packet's TTL on
+    arrival.
+    """
 
     answer: Answer
     about: Content
@@ -27,7 +29,7 @@ class Complaint:
 
 @dataclass(slots=True)
 class Packet:
-    """A packet under way; its TTL is that on the channel it crosses."""
+    """A packet in transit; its TTL is that on the channel it crosses."""
 
     source: int
     target: int
@@ -40,12 +42,12 @@ class Packet:
 
     @property
     def is_icmp(self) -> bool:
-        """Whether this is an ICMP error; everything else is UDP."""
+        """Whether this is an ICMP error; all other packets are UDP."""
         return isinstance(self.content, Complaint)
 
 
 def size_of(content: Content) -> int:
-    """How many bytes the packet with some content has."""
+    """The size of a packet with this content, in bytes."""
     if isinstance(content, Datagram):
         return HEADERS_BYTES + len(encode(content))
     if isinstance(content, Complaint):

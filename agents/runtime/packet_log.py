@@ -1,19 +1,20 @@
-"""The packets of a simulation, one row for each link that each packet crossed, as Parquet.
+"""The packets of a simulation as Parquet: one row for each link that each packet crossed.
 
 `SCHEMA` is the layout:
 
     time_us      when the packet entered the link
     link         the link's name in the underlay
     direction    "ab" from the link's first end to its second, or "ba"
-    source       IPv4 address of the sender, as a number; for an ICMP error, who complains
+    source       IPv4 address of the sender, as a number; of an ICMP error, its router or host
     target       IPv4 address of the receiver
     protocol     "udp" or "icmp"
     ttl          on this link
     size_bytes   with the IP and UDP or ICMP headers
-    dropped      whether it got lost on this link: by chance, a full queue or a cut
+    dropped      whether it was lost on this link: by loss, a full queue or a cut
 
-and the fields of our header as in `agents.wire.codec`, null where a packet has none (probes and the
-answers to them). `event_id` is the 64 bits of the header as a signed number.
+The other columns are the fields of the message header as in `agents.wire.codec`. They are null for
+packets without the header (probes and their answers). `event_id` is the 64 bits of the header as a
+signed number.
 """
 
 import struct
@@ -62,7 +63,7 @@ SCHEMA = pa.schema(
 )
 FILE_NAME = "packets.parquet"
 
-# Columns of few values, for which a dictionary is worth its price.
+# columns with few values, stored as dictionaries
 _FEW_VALUES = ["link", "direction", "protocol", "ttl", "size_bytes", "kind", "flags", "hop_count",
                "run_id", "event_id"]  # fmt: skip
 _DIRECTIONS, _PROTOCOLS = ("ab", "ba"), ("udp", "icmp")
@@ -81,7 +82,7 @@ class PacketLog(PacketNotes):
     def __init__(self, folder: Path, underlay: Underlay) -> None:
         super().__init__()
         self.rows = 0
-        # Not above: the first Arrow array brings in all of pandas, also for who logs no packet.
+        # Imported here: the first Arrow array imports pandas, which runs without a log do not need.
         self._links = pa.array([link.name for link in underlay.links])
         self._directions, self._protocols = pa.array(_DIRECTIONS), pa.array(_PROTOCOLS)
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,7 +121,7 @@ class PacketLog(PacketNotes):
 
 
 def _read_contents(contents: Sequence[Content]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
-    """How large packets are, and their headers, empty where a packet has none of ours."""
+    """The sizes of packets, and their headers, empty for packets without one."""
     sizes_bytes, headers = [], []
     for content in contents:
         if isinstance(content, Datagram):
@@ -143,7 +144,7 @@ def _encode(datagram: Datagram) -> bytes:
 
 
 def _header_columns(headers: NDArray[np.void], packet: Numbers) -> list[pa.Array]:
-    """The fields of our header for each row, null where a packet has none."""
+    """The header fields for each row, null for packets without a header."""
     missing = ((headers["magic"] != MAGIC) | (headers["version"] != VERSION))[packet]
     mask = missing if missing.any() else None
     columns = []

@@ -1,7 +1,7 @@
-"""Notes on the packets of a simulation, made into rows for each link that each packet crossed.
+"""Notes on the packets of a simulation, from which rows for each crossed link are made.
 
-While a simulation runs, a packet costs one entry in a list; rows are made from many entries at
-a time, with array operations.
+During the simulation a packet costs one list entry. Rows are made from many entries at a time, with
+array operations.
 """
 
 from abc import ABC, abstractmethod
@@ -16,11 +16,11 @@ from agents.runtime.forwarding import Crossings, Forwarding
 from agents.runtime.numbering import Numbers
 from agents.runtime.packet import FIRST_TTL, Content, Packet
 
-WRITE_AT = 1 << 15  # packets; some ten rows each
+WRITE_AT = 1 << 15  # packets; about ten rows each
 
 
 class _Entry(NamedTuple):
-    """What a packet has crossed, where that had to be worked out while it was under way."""
+    """The channels that a packet has crossed, where they were computed during its transit."""
 
     packet: Packet
     ttl: int
@@ -40,26 +40,26 @@ class Packets(NamedTuple):
 
 
 class PacketNotes(ABC):
-    """Takes notes of packets, and hands over rows whenever there are many."""
+    """Collects notes of packets, and passes on rows whenever there are many."""
 
     def __init__(self) -> None:
-        # Datagrams that crossed plain channels only, as they arrived: the simulator's own events.
+        # datagrams that crossed only plain channels, as they arrived: events of the simulator
         self.arrivals: list[Event] = []
         self._entries: list[_Entry] = []
 
     def add(
         self, packet: Packet, channels: list[int], entered_us: list[int], is_dropped: bool
     ) -> None:
-        """Note what a packet has crossed; one that was dropped did not leave the last channel."""
+        """Add the channels that a packet has crossed; a dropped one did not leave the last."""
         self._entries.append(_Entry(packet, packet.ttl, channels, entered_us, is_dropped))
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to write."""
+        """Whether there are enough notes to write."""
         return len(self.arrivals) >= WRITE_AT or len(self._entries) >= WRITE_AT
 
     def write(self, forwarding: Forwarding) -> None:
-        """Hand over what was noted; the ways of packets must not have changed since last time."""
+        """Pass on all notes; routes must not have changed since the last time."""
         if self.arrivals:
             packets, crossings = _read_arrivals(self.arrivals, forwarding)
             self._take_rows(packets, crossings, np.zeros(len(crossings.packet), dtype=bool))
@@ -72,10 +72,10 @@ class PacketNotes(ABC):
     def _take_rows(
         self, packets: Packets, crossings: Crossings, dropped: NDArray[np.bool_]
     ) -> None:
-        """Do something with some packets, what they crossed, and which crossings failed."""
+        """Process some packets with their crossings and the failed ones among them."""
 
     def close(self) -> None:  # noqa: B027  who only counts has nothing to do
-        """There are no more."""
+        """Finish; no more notes follow."""
 
 
 class CrossingCount(PacketNotes):
@@ -100,7 +100,7 @@ class CrossingCount(PacketNotes):
 
 
 def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[Packets, Crossings]:
-    """The packets behind some arrivals, and what they crossed."""
+    """The packets of some arrivals, and their crossings."""
     arrived_us, slots, contents = zip(*arrivals, strict=True)
     sources = [content.sender for content in contents]
     node_at = forwarding.numbering.node_at
@@ -120,7 +120,7 @@ def _read_arrivals(arrivals: list[Event], forwarding: Forwarding) -> tuple[Packe
 
 
 def _read_entries(entries: list[_Entry]) -> tuple[Packets, Crossings, NDArray[np.bool_]]:
-    """The packets behind some entries, what they crossed, and which crossings came to nothing."""
+    """The packets of some entries, their crossings, and the failed crossings."""
     lengths = np.array([len(entry.channels) for entry in entries])
     ends = np.cumsum(lengths)
     number = np.repeat(np.arange(len(entries)), lengths)

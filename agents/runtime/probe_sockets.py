@@ -1,13 +1,13 @@
-"""Probes on real networks: plain datagrams out, ICMP errors in.
+"""Probes on real networks: UDP datagrams are sent, ICMP errors received.
 
-All routes from one host share two sockets. A UDP socket sends the probes, each with its own TTL
-and all of a flow with the same ports, as Paris traceroute wants it. A raw socket receives the
-errors that routers and targets send back. They quote the probe: the payload says which one it was,
-and the header what TTL it had left, which an error queue (IP_RECVERR) does not show. The kernel
-says when each came in, so that a busy process does not lengthen round trips.
+All probings of one host share two sockets. A UDP socket sends the probes, each with its own TTL,
+and all of a flow with the same ports, as in Paris traceroute. A raw socket receives the ICMP errors
+of routers and targets. They quote the probe: its payload identifies it, and its header has the
+remaining TTL, which an error queue (IP_RECVERR) does not show. The kernel stamps arrivals, so a
+busy process does not lengthen round trips.
 
-Opening needs root; after that a process may drop it. Routers have to quote at least 16 bytes of
-the datagram, as those that follow RFC 1812 do.
+Opening the sockets requires root; afterwards the process may drop it. Routers must quote 16
+bytes of the datagram or more, as RFC 1812 requires.
 """
 
 import select
@@ -26,25 +26,25 @@ from agents.probing.route_probe import RouteProbe
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
 from agents.runtime.held_clock import HeldClock
 
-FIRST_PORT = 33_434  # as traceroute; flow 0, the others follow
+FIRST_PORT = 33_434  # as in traceroute; flow 0, further flows use the next ports
 _SOL_RAW, _ICMP_FILTER = 255, 1  # Linux; not in the socket module
-_PAYLOAD = struct.Struct(">II")  # a mark
+_PAYLOAD = struct.Struct(">II")  # the payload of a probe
 _TTL = struct.Struct("=i")
 _IP = struct.Struct(">B7xBB2x4s4x")  # header length, TTL, protocol, source
 _ICMP = struct.Struct(">BB6x")  # type, code
 _UDP = struct.Struct(">H6x")  # source port
 _UNREACHABLE, _TIME_EXCEEDED = 3, 11
 _PORT_UNREACHABLE, _FRAGMENTATION_NEEDED = 3, 4
-_QUOTE_BYTES = 256  # two IP headers with options, ICMP, UDP and a mark fit in
+_QUOTE_BYTES = 256  # room for two IP headers with options, ICMP, UDP and the payload
 _RECEIVE_BUFFER_BYTES = 1 << 20
 
 Result = TypeVar("Result")
 
 
 class _Reply(NamedTuple):
-    """What an ICMP error says: what it answers, who sent it, its meaning, and when it came in.
+    """An ICMP error: the probe that it answers, its sender, its meaning, and its arrival time.
 
-    `ttl_left` is the TTL of the probe as it arrived there.
+    `ttl_left` is the TTL of the probe where it was answered.
     """
 
     mark: Mark
@@ -55,10 +55,10 @@ class _Reply(NamedTuple):
 
 
 class Prober(Generic[Result]):
-    """Probes targets from the namespace it was made in; an event loop drives it.
+    """Probes targets from the namespace in which it was created; an event loop drives it.
 
-    Watch the descriptor for input and call `on_readable`; call `on_time` when
-    `next_deadline_us` has come. Both return what was found out. Idle, it costs two sockets.
+    The loop calls `on_readable` when the descriptor is readable, and `on_time` at
+    `next_deadline_us`. Both return completed probings.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Prober(Generic[Result]):
         time_scale: float = 1.0,
         held: HeldClock | None = None,
     ) -> None:
-        """Open the sockets; `begin` makes what probes one target, for example `RouteProbe`.
+        """Open the sockets; `begin` creates the probing of one target, for example `RouteProbe`.
 
-        Where links are slowed down by a time scale, round trips are given as if they were not.
-        `held` is their clock, if they have one.
+        With a time scale, round trips are divided by it. `held` is the clock of the links, if they
+        have one.
         """
         self._tick_ns = 1000 * time_scale
         self._held = held or HeldClock()
@@ -83,11 +83,11 @@ class Prober(Generic[Result]):
         self._receiver = _open_receiver()
 
     def fileno(self) -> int:
-        """The descriptor to watch."""
+        """The descriptor to watch for input."""
         return self._receiver.fileno()
 
     def close(self) -> None:
-        """Close the sockets; what is under way never ends."""
+        """Close the sockets; probings in progress do not end."""
         self._sender.close()
         self._receiver.close()
 
@@ -99,24 +99,24 @@ class Prober(Generic[Result]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no probing is in progress."""
         return self._probing.is_idle
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if nothing comes in before."""
+        """The time at which `on_time` must be called if nothing arrives before."""
         return self._probing.next_deadline_us
 
     def probe(self, now_us: int, target: int) -> None:
-        """Probe a target soon; a probing of it that is under way answers for both."""
+        """Start probing a target soon, or join the probing of it that is in progress."""
         self._probing.probe(now_us, target)
 
     def forget(self) -> None:
-        """Give up all probes in flight, so that another user can start."""
+        """Cancel all probes in flight, so that another user can start."""
         self._probing.forget()
 
     def on_readable(self, now_us: int) -> list[Result]:
-        """Read the answers that came in; returns what is now complete."""
+        """Read the answers that have arrived; returns completed probings."""
         finished: list[Result] = []
         for reply in self._read_replies():
             finished += self._probing.on_reply(
@@ -130,12 +130,12 @@ class Prober(Generic[Result]):
         return finished + self._probing.use_room(now_us)
 
     def on_time(self, now_us: int) -> list[Result]:
-        """Give up waiting for what is overdue; returns what is now complete."""
-        # An answer that came in while this process did not run is not late.
+        """Stop waiting for overdue probes; returns completed probings."""
+        # An answer that arrived while this process did not run is not late.
         return self.on_readable(now_us) + self._probing.on_time(now_us)
 
     def _send(self, target: int, mark: Mark, probe: Probe) -> int:
-        """Send a probe; one that cannot be sent is lost, which its probing is prepared for."""
+        """Send a probe; one that cannot be sent counts as lost, which the probing handles."""
         ttl = [(socket.IPPROTO_IP, socket.IP_TTL, _TTL.pack(probe.ttl))]
         where = (socket.inet_ntoa(target.to_bytes(4)), FIRST_PORT + probe.flow)
         sent_us = int(self._held.now_ns() / self._tick_ns)
@@ -144,7 +144,7 @@ class Prober(Generic[Result]):
         return sent_us
 
     def _read_replies(self) -> Iterator[_Reply]:
-        """The answers to our probes that have come in."""
+        """The answers to our probes that have arrived."""
         while True:
             try:
                 packet, ancillary, _, _ = self._receiver.recvmsg(_QUOTE_BYTES, STAMP_BYTES)
@@ -159,7 +159,7 @@ class Prober(Generic[Result]):
 def probe_routes(
     targets: Iterable[int | str], settings: ProbeSettings | None = None
 ) -> list[Route]:
-    """The routes from here to each target, in their order."""
+    """The routes from this host to each target, in their order."""
     wanted = [int(IPv4Address(target)) for target in targets]
     with Prober(RouteProbe, settings) as prober:
         for target in wanted:
@@ -169,7 +169,7 @@ def probe_routes(
 
 
 def run_probers(probers: Sequence[Prober[Result]]) -> list[list[Result]]:
-    """What each of some probers finds out, when all are done."""
+    """The results of each of some probers, when all are done."""
     found: list[list[Result]] = [[] for _ in probers]
     by_descriptor = {prober.fileno(): number for number, prober in enumerate(probers)}
     with select.epoll() as watch:
@@ -188,7 +188,7 @@ def run_probers(probers: Sequence[Prober[Result]]) -> list[list[Result]]:
 
 
 def monotonic_us() -> int:
-    """The time on the clock that never jumps, in microseconds."""
+    """The time of the monotonic clock, in microseconds."""
     return time.monotonic_ns() // 1000
 
 
@@ -198,7 +198,7 @@ def _seconds_to_deadline(probers: Sequence[Prober[Any]]) -> float:
 
 
 def _open_receiver() -> socket.socket:
-    """A socket that gets the ICMP errors sent to this host, with the time each came in."""
+    """A socket that receives the ICMP errors sent to this host, with arrival times."""
     opened = socket.socket(
         socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.IPPROTO_ICMP
     )
@@ -210,7 +210,7 @@ def _open_receiver() -> socket.socket:
 
 
 def _parse_reply(packet: bytes, source_port: int, received_us: int) -> _Reply | None:
-    """What an ICMP error says, if it is about a probe from our port."""
+    """The content of an ICMP error about a probe from our port; None for any other."""
     try:
         length, _, _, address = _IP.unpack_from(packet)
         error = (length & 15) * 4
@@ -221,7 +221,7 @@ def _parse_reply(packet: bytes, source_port: int, received_us: int) -> _Reply | 
         (port,) = _UDP.unpack_from(packet, datagram)
         mark = Mark(*_PAYLOAD.unpack_from(packet, datagram + _UDP.size))
     except struct.error:
-        return None  # it quotes less than we need, or is no error at all
+        return None  # it quotes too little, or is no error
     answer = _meaning(icmp_type, code)
     if answer is None or protocol != socket.IPPROTO_UDP or port != source_port:
         return None

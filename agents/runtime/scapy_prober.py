@@ -1,7 +1,7 @@
-"""Routes by raw packets that Scapy makes and reads: a second way to the same answer.
+"""Route inference with raw packets that Scapy builds and parses: a second implementation.
 
-It shares no code with `agents.probing.route_probe` but the result, so that each can test the other,
-and it is the place to try other kinds of probes. It needs root, and time is no object.
+It shares only the result type with `agents.probing.route_probe`, so that each can test the other.
+It is also the place to try other kinds of probes. It requires root and is slow.
 """
 
 import logging
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from agents.probing.route import Hop, Route
 
-# Scapy speaks up at import about what this machine does not have.
+# Scapy logs missing parts of the machine when it is imported.
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
 from scapy.layers.inet import ICMP, IP, UDP, IPerror, UDPerror  # noqa: E402
@@ -28,7 +28,7 @@ _LARGEST_PACKET = 65_535
 
 @dataclass(slots=True)
 class _Trace:
-    """What is known of one route: who answered each TTL, and which of them was the end."""
+    """The state of one route: the answer to each TTL, and which of them was the end."""
 
     target: int
     hops: dict[int, Hop] = field(default_factory=dict)
@@ -36,18 +36,18 @@ class _Trace:
     is_reached: bool = False
 
     def missing(self, max_ttl: int) -> list[int]:
-        """The TTLs up to the end that nobody has answered."""
+        """The TTLs up to the end without an answer."""
         return [ttl for ttl in range(1, (self.end_ttl or max_ttl) + 1) if ttl not in self.hops]
 
     def route(self) -> Route:
-        """The hops to the end, or to the last that answered."""
+        """The hops to the end, or to the last router that answered."""
         last = self.end_ttl or max(self.hops, default=0)
         hops = tuple(self.hops.get(ttl, Hop(None)) for ttl in range(1, last + 1))
         return Route(self.target, hops, self.is_reached)
 
 
 class _Sent(NamedTuple):
-    """A probe: for which route, with what TTL, and when it left."""
+    """A probe: its route, its TTL, and its send time."""
 
     trace: _Trace
     ttl: int
@@ -57,7 +57,7 @@ class _Sent(NamedTuple):
 def scapy_routes(
     targets: Iterable[int | str], max_ttl: int = 30, rounds: int = 3, timeout_s: float = 1.0
 ) -> list[Route]:
-    """The routes from here to each target: all TTLs at once, then again those without answer."""
+    """The routes to each target: all TTLs at once, then those without an answer again."""
     traces = [_Trace(int(IPv4Address(target))) for target in targets]
     with ExitStack() as opened:
         sender = opened.enter_context(
@@ -66,11 +66,11 @@ def scapy_routes(
         receiver = opened.enter_context(
             socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
         )
-        # Nobody else gets this port while we use it; no datagram ever comes in here.
+        # Reserves the port; no datagram arrives on it.
         reserved = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         reserved.bind(("", 0))
-        # The identification of the IP packet comes back with the answer, however late, and says
-        # what it answers.
+        # An answer quotes the IP identification of its probe, so late answers
+        # are assigned correctly.
         sent: dict[int, _Sent] = {}
         for _ in range(rounds):
             port = reserved.getsockname()[1]
@@ -87,7 +87,7 @@ def _probe_once(
     max_ttl: int,
     timeout_s: float,
 ) -> None:
-    """Send a probe for each TTL that is missing, and listen as long as some are."""
+    """Send a probe for each missing TTL, and listen while some are missing."""
     for trace in traces:
         for ttl in trace.missing(max_ttl):
             number = len(sent) + 1
@@ -114,7 +114,7 @@ def _take_answers(
     sent: dict[int, _Sent],
     wait_s: float,
 ) -> None:
-    """Note all answers that are there, after waiting so long for a first one."""
+    """Handle all available answers, after waiting some time for the first one."""
     for packet in _packets(receiver, wait_s):
         if ICMP not in packet or IPerror not in packet or UDPerror not in packet:
             continue
@@ -124,7 +124,7 @@ def _take_answers(
 
 
 def _packets(receiver: socket.socket, wait_s: float) -> Iterator[IP]:
-    """The packets that have come in, dissected."""
+    """The packets that have arrived, dissected."""
     poller = select.poll()
     poller.register(receiver, select.POLLIN)
     while poller.poll(max(0.0, wait_s) * 1000):

@@ -1,9 +1,9 @@
-"""The network of a simulation: it carries packets along the true routes, link by link.
+"""The network of a simulation, which carries packets along the true routes, link by link.
 
-Packets cross channels that only delay them in one go; a channel with a rate, a loss or a break
-gets an event of its own. When a link, router or delay changes, packets under way keep what they
-have crossed, and go on from the next router along the new routes. Routers and hosts answer probes
-as the Linux kernel does.
+Packets cross channels that only have a delay in one step. A channel with a rate, a loss or a fault
+has an event of its own. When a link, router or delay changes, packets in transit keep the channels
+that they have crossed and continue from the next router along the new routes. Routers and hosts
+answer probes as the Linux kernel does.
 """
 
 from bisect import bisect_left
@@ -28,11 +28,11 @@ from topologies.underlay import Channel, Link, Underlay
 
 @dataclass(slots=True)
 class Crossing:
-    """Channels that a packet crosses without anything else to decide, and when it enters each."""
+    """Consecutive channels without rate, loss or fault that a packet crosses, with the times."""
 
     packet: Packet
     way: LinkPath
-    count: int  # of the channels of the way
+    count: int  # of the channels of the path
     started_us: int
     on_arrival: Callable[[int, "Crossing"], None]
 
@@ -52,7 +52,7 @@ class Crossing:
 
 
 class SimulatedNetwork:
-    """Carries packets between the hosts of an underlay, which may change meanwhile."""
+    """Carries packets between the hosts of an underlay, whose links and routers may change."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class SimulatedNetwork:
         self._channels: dict[int, ChannelModel] = {}
 
     def send(self, now_us: int, packet: Packet) -> None:
-        """Let the node with the packet's source address send it."""
+        """Send a packet from the node that has its source address."""
         node = self.numbering.node_at[packet.source]
         if packet.source == packet.target:
             self._queue.call_at(now_us, lambda at_us: self._take(at_us, node, packet))
@@ -83,15 +83,15 @@ class SimulatedNetwork:
             self._launch(now_us, node, packet)
 
     def set_link(self, now_us: int, a: str, b: str, up: bool) -> None:
-        """Cut or mend the link between two nodes, and let routes follow."""
+        """Cut or restore the link between two nodes, and update the routes."""
         self._set_up(now_us, self.find_link(a, b).name, up)
 
     def set_router(self, now_us: int, router: str, up: bool) -> None:
-        """Switch a router off, with all its links, or on again, and let routes follow."""
+        """Switch a router with all its links off or on, and update the routes."""
         self._set_up(now_us, router, up)
 
     def set_delay(self, now_us: int, a: str, b: str, delay_us: int) -> None:
-        """Change the delay of a link in both directions, and let routes follow."""
+        """Change the delay of a link in both directions, and update the routes."""
         old = self.find_link(a, b)
         new = replace(
             old, ab=replace(old.ab, delay_us=delay_us), ba=replace(old.ba, delay_us=delay_us)
@@ -111,7 +111,7 @@ class SimulatedNetwork:
         raise TopologyError(f"link {a}-{b}: expected a link of this network, found none")
 
     def settle(self, now_us: int) -> None:
-        """Note how far the packets under way have come, at the end of a run."""
+        """Record the progress of the packets in transit, at the end of a run."""
         for event in sorted(self._queue, key=TIME):
             crossing = self._crossing_of(event)
             if crossing is not None:
@@ -124,7 +124,7 @@ class SimulatedNetwork:
         self._change(now_us, self._underlay, down)
 
     def _change(self, now_us: int, underlay: Underlay, down: frozenset[str]) -> None:
-        self._write_notes()  # what has arrived took the routes of before
+        self._write_notes()  # arrived packets took the earlier routes
         self._cut_crossings(now_us)
         self._underlay, self._down = underlay, down
         self.forwarding = Forwarding(underlay, self.numbering, down)
@@ -135,7 +135,7 @@ class SimulatedNetwork:
             self._notes.write(self.forwarding)
 
     def _cut_crossings(self, now_us: int) -> None:
-        """Let every packet under way stop to think after the channel it is on."""
+        """Stop every packet in transit after the channel that it is on."""
         self._queue.replace(self._cut_crossing(now_us, event) for event in self._queue)
 
     def _cut_crossing(self, now_us: int, event: Event) -> Event:
@@ -146,7 +146,7 @@ class SimulatedNetwork:
         return crossing.due_us, None, crossing
 
     def _crossing_of(self, event: Event) -> Crossing | None:
-        """The packet that an event is about, if it is one under way."""
+        """The packet of an event, if it is one in transit."""
         time_us, slot, content = event
         if isinstance(content, Crossing):
             return content
@@ -159,7 +159,7 @@ class SimulatedNetwork:
         return crossing
 
     def _launch(self, now_us: int, node: int, packet: Packet) -> None:
-        """Let a node put a packet on its way, as far as it comes without anything to decide."""
+        """Send a packet from a node, as far as it gets over plain channels."""
         crossing = self._walk(now_us, node, packet)
         if crossing.count:
             self._queue.call_at(crossing.due_us, crossing)
@@ -179,7 +179,7 @@ class SimulatedNetwork:
         return Crossing(packet, way, count, now_us, self._arrive)
 
     def _enter(self, now_us: int, number: int, packet: Packet) -> None:
-        """Put a packet on a channel that has a rate or loses packets."""
+        """Put a packet on a channel that has a rate or a loss."""
         channel = self._channels.get(number)
         if channel is None:
             channel = self._channels[number] = ChannelModel(self._settings_of(number))
@@ -194,7 +194,7 @@ class SimulatedNetwork:
             self._note(Crossing(packet, way, 1, now_us, self._arrive), is_dropped=True)
 
     def _arrive(self, now_us: int, crossing: Crossing) -> None:
-        """Take a packet off the last channel it crossed."""
+        """Take a packet from the end of a channel."""
         last, packet = crossing.way.channels[crossing.count - 1], crossing.packet
         is_dropped = self.forwarding.is_dead[last]
         self._note(crossing, is_dropped)
@@ -209,7 +209,7 @@ class SimulatedNetwork:
             self._pass_on(now_us, node, packet)
 
     def _pass_on(self, now_us: int, router: int, packet: Packet) -> None:
-        """Forward a packet as a router does: the way on is looked up before the TTL."""
+        """Forward a packet as a router does: the route is looked up before the TTL is checked."""
         if self.forwarding.next_channel(router, packet.target) == NO_CHANNEL:
             self._drop("no_route")
             self._complain(now_us, router, packet, Answer.DEAD_END)
@@ -221,14 +221,14 @@ class SimulatedNetwork:
             self._launch(now_us, router, packet)
 
     def _take(self, now_us: int, node: int, packet: Packet) -> None:
-        """Let the node that a packet is for have it; a probe finds nobody at its port."""
+        """Deliver a packet to its node; a probe reaches a closed port."""
         if isinstance(packet.content, Mark):
             self._complain(now_us, node, packet, Answer.TARGET)
         elif node >= self.numbering.router_count:
             self.deliver(now_us, packet)
 
     def _complain(self, now_us: int, node: int, packet: Packet, answer: Answer) -> None:
-        """Tell a packet's sender what became of it, unless the node keeps silent."""
+        """Send an ICMP error to a packet's sender, unless the node is silent."""
         if isinstance(packet.content, Complaint) or self._is_anonymous(node):
             return
         content = Complaint(answer, packet.content, packet.ttl)

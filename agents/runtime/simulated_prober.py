@@ -1,4 +1,4 @@
-"""Route probing in the simulation: what `probe_sockets` does for a host, without sockets."""
+"""Route probing in the simulator: the counterpart of `probe_sockets`, without sockets."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ class SimulatedProber:
     def __init__(
         self, address: int, send: Callable[[int, Packet], None], settings: ProbeSettings
     ) -> None:
-        self.wakes_at_us = NEVER_US  # when its user has planned to call `on_time`
+        self.wakes_at_us = NEVER_US  # time of the next scheduled call of `on_time`
         self._address = address
         self._send_packet = send
         self._now_us = 0
@@ -25,16 +25,16 @@ class SimulatedProber:
 
     @property
     def next_deadline_us(self) -> int | None:
-        """When `on_time` wants to be called, if no answer comes before."""
+        """The time at which `on_time` must be called if no answer arrives before."""
         return self._probing.next_deadline_us
 
     def probe(self, now_us: int, target: int) -> None:
-        """Probe a target soon; a probing of it that is under way answers for both."""
+        """Start probing a target soon, or join the probing of it that is in progress."""
         self._now_us = now_us
         self._probing.probe(now_us, target)
 
     def on_answer(self, now_us: int, packet: Packet) -> list[Route]:
-        """Take in an ICMP error; returns the routes that are complete now."""
+        """Handle an ICMP error; returns the routes that are complete now."""
         self._now_us = now_us
         complaint = packet.content
         if not isinstance(complaint, Complaint) or not isinstance(complaint.about, Mark):
@@ -45,7 +45,7 @@ class SimulatedProber:
         return routes + self._probing.use_room(now_us)
 
     def on_time(self, now_us: int) -> list[Route]:
-        """Give up waiting for what is overdue; returns the routes that are complete now."""
+        """Stop waiting for overdue probes; returns the routes that are complete now."""
         self._now_us = now_us
         return self._probing.on_time(now_us)
 

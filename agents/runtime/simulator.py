@@ -1,8 +1,8 @@
-"""Agents in a simulation: a queue of events instead of sockets and a clock.
+"""The simulator of agents: an event queue instead of sockets and a clock.
 
-The simulator drives the same `Agent` as the socket loop does, on a network that has the delays,
-losses, rates and queues of an underlay. Time is whole microseconds. Chance comes from one seed,
-and nothing depends on the order of a set, so a run can be repeated to the byte.
+The simulator drives the same `Agent` as the socket loop, on a network with the delays, losses,
+rates and queues of an underlay. Time is whole microseconds. All randomness comes from one seed, and
+nothing depends on the order of a set, so a run is repeatable byte for byte.
 """
 
 import gc
@@ -33,14 +33,14 @@ from topologies.underlay import Underlay
 RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
 MakeAgent = Callable[[], Agent]
 
-# Messages and events are gone once they were handled, without the garbage collector, which only
-# agents that were killed need. Python's own threshold would let it take a fifth of the time.
+# Messages and events are freed by reference counting; only killed agents need the garbage
+# collector. With Python's default threshold it would take a fifth of the time.
 _OBJECTS_BEFORE_COLLECTION = 50_000
 _PYTHONS_THRESHOLDS = gc.get_threshold()
 
 
 class AgentSlot:
-    """The place of an agent: a host; an agent that was killed leaves it empty."""
+    """The place of an agent on a host; it is empty after the agent was killed."""
 
     __slots__ = ("address", "agent", "down_us", "host", "make", "node", "prober", "router",
                  "timers", "up_us")  # fmt: skip
@@ -50,7 +50,8 @@ class AgentSlot:
         self.node = node
         self.address = address
         self.router = router
-        self.up_us = self.down_us = 0  # delays of the last mile, NOT_PLAIN where it takes care
+        # Delays of the last mile; NOT_PLAIN if it has a rate, a loss or a fault.
+        self.up_us = self.down_us = 0
         self.make: MakeAgent | None = None
         self.agent: Agent | None = None
         self.timers: dict[Hashable, Event] = {}
@@ -58,7 +59,7 @@ class AgentSlot:
 
 
 class Simulator:
-    """Agents on the hosts of an underlay, and the time they live in."""
+    """Agents on the hosts of an underlay, and the time of the run."""
 
     def __init__(
         self,
@@ -70,12 +71,12 @@ class Simulator:
         routes: Routes | None = None,
         probing: ProbeSettings | None = None,
     ) -> None:
-        """Prepare; `notes` are taken of every packet on every link."""
+        """Prepare; `notes` receive every packet on every link."""
         self.now_us = 0
-        self.messages = 0  # datagrams that reached their host
+        self.messages = 0  # datagrams that arrived at their host
         self._record = record
         self._queue = EventQueue()
-        self._later = self._queue.later  # used all the time
+        self._later = self._queue.later  # attributes that are used for every event
         self._notes = notes
         chance = Random(f"{seed}/network")
         self.network = SimulatedNetwork(underlay, self._queue, chance, notes, routes)
@@ -98,7 +99,7 @@ class Simulator:
         self.close()
 
     def add_agent(self, host: str, make: MakeAgent) -> None:
-        """Give a host a way to make its agent, which `start_agent` uses each time."""
+        """Give a host the function that creates its agent at each start."""
         self._slot_of(host).make = make
 
     def start_agent(self, at_us: int, host: str) -> None:
@@ -106,15 +107,15 @@ class Simulator:
         self.call_at(at_us, partial(self._start, self._slot_of(host)))
 
     def kill_agent(self, at_us: int, host: str) -> None:
-        """Let a host's agent vanish at a time, without a word."""
+        """Kill a host's agent at a time; it sends nothing."""
         self.call_at(at_us, partial(self._kill, self._slot_of(host)))
 
     def stop_agent(self, at_us: int, host: str) -> None:
-        """Let a host's agent say goodbye and leave at a time."""
+        """Stop a host's agent at a time; it can send last messages."""
         self.call_at(at_us, partial(self._stop, self._slot_of(host)))
 
     def set_link(self, at_us: int, a: str, b: str, up: bool) -> None:
-        """Cut or mend a link at a time."""
+        """Cut or restore a link at a time."""
         self.network.find_link(a, b)
         self.call_at(at_us, lambda now_us: self.network.set_link(now_us, a, b, up))
 
@@ -125,18 +126,18 @@ class Simulator:
         self.call_at(at_us, lambda now_us: self.network.set_router(now_us, router, up))
 
     def set_delay(self, at_us: int, a: str, b: str, delay_us: int) -> None:
-        """Change the delay of a link, both ways, at a time."""
+        """Change the delay of a link in both directions at a time."""
         self.network.find_link(a, b)
         self.call_at(at_us, lambda now_us: self.network.set_delay(now_us, a, b, delay_us))
 
     def call_at(self, at_us: int, call: Call) -> None:
-        """Call a function with the time when a time of the run has come."""
+        """Call a function with the time, at that time."""
         if at_us < self.now_us:
             raise ValueError(f"expected a time to come, at least {self.now_us}, found {at_us}")
         self._queue.call_at(at_us, call)
 
     def run(self, until_us: int) -> None:
-        """Let everything happen that is due before a time."""
+        """Process all events before a time."""
         queue, near = self._queue, self._queue.near
         while near or queue.approach(until_us):
             event = near.pop()
@@ -150,7 +151,7 @@ class Simulator:
                 continue
             if self._notes is not None and type(content) is Datagram:
                 self._note_arrival(self._notes, event)
-            # All in place, and by the type: calls and `match` would take a seventh of the time.
+            # Inlined, with type comparisons: calls and `match` would take a seventh of the time.
             try:
                 if type(content) is Datagram:
                     self.messages += 1
@@ -178,7 +179,9 @@ class Simulator:
 
     @property
     def counts(self) -> Counter[str]:
-        """Packets that did not arrive, by reason, and datagrams that found nobody at home."""
+        """Packets that did not arrive, by reason, and datagrams that reached a host without an
+        agent.
+        """
         return self.network.counts
 
     def _make_slots(self, underlay: Underlay) -> dict[str, AgentSlot]:
@@ -197,7 +200,7 @@ class Simulator:
         return slot
 
     def _follow_network(self) -> None:
-        """Take over delays after a change."""
+        """Update the delays after a change of the network."""
         self._delays_us = self.network.forwarding.found_delays_us
         slots = self._slots.values()
         hosts = np.array([slot.node for slot in slots], dtype=np.int64)
@@ -240,10 +243,10 @@ class Simulator:
                     if delays_us is None:
                         delays_us = self.network.forwarding.plain_delays_us(target.router)
                     due_us = now_us + slot.up_us + delays_us[slot.router] + target.down_us
-                    if due_us >= now_us:  # one event for the whole way
+                    if due_us >= now_us:  # one event for the whole path
                         event = (due_us, target, action)
                         bucket = self._later.get(due_us >> BUCKET_BITS)
-                        if bucket is not None:  # what `add` does, in most cases
+                        if bucket is not None:  # what `add` does in most cases
                             bucket.append(event)
                         else:
                             self._queue.add(event)
@@ -276,7 +279,7 @@ class Simulator:
             raise AgentFailed.blame(slot.host, now_us, wrong) from error
 
     def _deliver(self, now_us: int, packet: Packet) -> None:
-        """Take a packet that was carried with care."""
+        """Deliver a packet that crossed a channel with a rate, loss or fault."""
         slot, content = self._slot_at[packet.target], packet.content
         if isinstance(content, Datagram):
             self.messages += 1
@@ -304,11 +307,11 @@ class Simulator:
         self._await_answers(slot)
 
     def _await_answers(self, slot: AgentSlot) -> None:
-        """Be back when the next probe of a host is overdue."""
+        """Schedule a call when the next probe of a host is overdue."""
         prober = slot.prober
         deadline_us = prober.next_deadline_us if prober is not None else None
         if prober is not None and deadline_us is not None and deadline_us < prober.wakes_at_us:
-            prober.wakes_at_us = max(deadline_us, self.now_us)  # while it waited for room
+            prober.wakes_at_us = max(deadline_us, self.now_us)  # while it waited for the allowance
             self.call_at(prober.wakes_at_us, partial(self._time_probes, slot, prober))
 
     def _time_probes(self, slot: AgentSlot, prober: SimulatedProber, now_us: int) -> None:
@@ -319,7 +322,7 @@ class Simulator:
 
 @contextmanager
 def _blaming(slot: AgentSlot, now_us: int) -> Iterator[None]:
-    """Put an agent's name on what goes wrong inside."""
+    """Raise an agent's exception with the name of the agent."""
     try:
         yield
     except Exception as error:

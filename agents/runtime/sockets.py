@@ -1,7 +1,7 @@
 """Agents on real sockets: one event loop for one or many hosts.
 
-A socket belongs to the namespace it was opened in, so one process can serve many hosts. The
-loop is given its sockets; it opens none itself, and so needs no privileges.
+A socket belongs to the namespace in which it was opened, so one process can serve many hosts. The
+loop receives open sockets and opens none, so it needs no privileges.
 """
 
 import heapq
@@ -25,26 +25,26 @@ from agents.wire.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
 _LONGEST_WAIT_S = 0.5
 _READS_AT_ONCE = 32
 _LATE_US = 10_000
-_PROBING = object()  # no name that a protocol can give a timer
+_PROBING = object()  # a private object: no protocol can use it as a name
 
 RecordSink = Callable[[int, str, str, Mapping[str, Any]], None]
 
 
 @dataclass
 class AgentSlot:
-    """The place of an agent: a host with its sockets; an agent that was killed leaves it empty."""
+    """The place of an agent on a host with its sockets; it is empty after the agent was killed."""
 
     host: str
     endpoint: socket.socket
     prober: Prober[Route]
     agent: Agent | None = None
     timers: dict[Hashable, int] = field(default_factory=dict)
-    seen_us: int = 0  # the latest time that the agent was told
+    seen_us: int = 0  # the latest time that the agent was given
 
 
 @dataclass
 class Lag:
-    """How late the loop was with what it had to do."""
+    """The lateness of the loop."""
 
     count: int = 0
     late: int = 0  # by more than 10 ms
@@ -52,14 +52,14 @@ class Lag:
     max_us: int = 0
 
     def note(self, late_us: int) -> None:
-        """Count one."""
+        """Count one call."""
         self.count += 1
         self.late += late_us > _LATE_US
         self.sum_us += late_us
         self.max_us = max(self.max_us, late_us)
 
     def to_values(self) -> dict[str, int | float]:
-        """The figures for a record."""
+        """The counts as values of a record."""
         mean_us = self.sum_us / self.count if self.count else 0.0
         return {
             "count": self.count,
@@ -70,7 +70,7 @@ class Lag:
 
 
 class Clock:
-    """Microseconds since the run began, slowed down by the time scale."""
+    """Microseconds since the run began, divided by the time scale."""
 
     def __init__(self, held: HeldClock, origin_ns: int, time_scale: float) -> None:
         self._held = held
@@ -82,16 +82,16 @@ class Clock:
         return int((self._held.now_ns() - self._origin_ns) / self._scale)
 
     def at_us(self, moment_ns: int) -> int:
-        """The time of the run at a recent moment on the clock of `time.monotonic_ns`."""
+        """The time of the run at a recent time of `time.monotonic_ns`."""
         return int((self._held.at_ns(moment_ns) - self._origin_ns) / self._scale)
 
     def real_s(self, run_us: float) -> float:
-        """How many seconds of ours a span of the run's time takes."""
+        """The real seconds of a span of the run's time."""
         return run_us * self._scale / 1e9
 
 
 class SocketLoop:
-    """Drives the agents of some hosts until the run's time is over."""
+    """Drives the agents of some hosts until the end of the run."""
 
     def __init__(self, clock: Clock, record: RecordSink) -> None:
         self.timer_lag, self.datagram_lag = Lag(), Lag()
@@ -115,7 +115,7 @@ class SocketLoop:
         self._epoll.register(descriptor, select.EPOLLIN)
 
     def call_at(self, time_us: int, call: Callable[[int], None]) -> int:
-        """Call a function with the time when a time of the run has come; returns its number."""
+        """Call a function with the time, at that time of the run; returns its number."""
         number = next(self._numbers)
         heapq.heappush(self._due, (time_us, number, call))
         return number
@@ -127,20 +127,20 @@ class SocketLoop:
         self._do(now_us, slot, agent.start(now_us))
 
     def stop_agent(self, slot: AgentSlot) -> None:
-        """Let an agent say goodbye and leave, now."""
+        """Stop an agent now; it can send last messages."""
         if slot.agent is not None:
             now_us = self._clock.now_us()
             self._do(now_us, slot, slot.agent.stop(now_us))
         self.remove_agent(slot)
 
     def remove_agent(self, slot: AgentSlot) -> None:
-        """Let an agent vanish without a word."""
+        """Remove an agent now; it sends nothing."""
         slot.agent = None
         slot.timers.clear()
         slot.prober.forget()
 
     def run(self, until_us: int) -> None:
-        """Serve until the time of the run is over."""
+        """Serve until the end of the run."""
         while self._clock.now_us() < until_us:
             self._fire_timers(until_us)
             for descriptor, _ in self._epoll.poll(self._wait_s(until_us)):
@@ -182,11 +182,11 @@ class SocketLoop:
             except BlockingIOError:
                 return
             except OSError:
-                continue  # an ICMP error about a datagram of ours, which is nobody's concern
+                continue  # an ICMP error about a datagram of ours, which is ignored
             if slot.agent is not None:
                 arrived_us = self._clock.at_us(arrival_ns(ancillary))
                 self.datagram_lag.note(max(0, self._clock.now_us() - arrived_us))
-                # For an agent, time is when things happen to it, and never goes back.
+                # The time of an agent is that of its events, and never decreases.
                 came_us = max(slot.seen_us, arrived_us)
                 actions = slot.agent.on_bytes(came_us, self._peer(text), data)
                 self._do(came_us, slot, actions)
@@ -205,7 +205,7 @@ class SocketLoop:
         self._finish_probes(slot, now_us, slot.prober.on_time(now_us))
 
     def _finish_probes(self, slot: AgentSlot, now_us: int, routes: Sequence[Route]) -> None:
-        """Hand over finished routes, and wait for what the others need."""
+        """Pass on finished routes, and set a timer for the other probings."""
         for route in routes:
             if slot.agent is not None:
                 self._do(now_us, slot, slot.agent.on_route(now_us, route))
@@ -214,7 +214,7 @@ class SocketLoop:
             self._set_timer(slot, _PROBING, deadline_us, partial(self._time_probes, slot))
 
     def _do(self, now_us: int, slot: AgentSlot, actions: list[Action]) -> None:
-        """Carry out what an agent wants after what happened at a time; it waits from now on."""
+        """Carry out the actions of an agent; delays count from now."""
         slot.seen_us, started_us = now_us, self._clock.now_us()
         for action in actions:
             match action:
@@ -244,6 +244,6 @@ class SocketLoop:
         try:
             slot.endpoint.sendto(encode(datagram), (address, PORT))
         except OSError:
-            # No route, or an ICMP error about an earlier datagram: lost, as on any network.
+            # No route, or an ICMP error about an earlier datagram: the datagram is lost.
             if slot.agent is not None:
                 slot.agent.counts["unsent"] += 1

@@ -1,18 +1,19 @@
-"""How peers learn how many they are and who the landmarks are: gossip, and the election.
+"""The number of peers by gossip, and the election of landmarks.
 
-Sections 4.1 of the paper that `landmark` follows. The number of peers is found as in `gossip`, by
-averaging; the same messages carry the landmarks, and a few known peers, so that everybody soon
-knows some of all. Once in an epoch of some rounds everybody has an estimate, and the dice decide.
+Follows section 4.1 of the paper that `landmark` follows. The number of peers is estimated as in
+`gossip`, by averaging. The same messages carry the landmarks and a few known peers, so that every
+peer soon knows some of all. At the end of each epoch of several rounds, every peer has an estimate
+and draws whether it becomes a landmark.
 
-Unlike `gossip`, this goes on for ever, and peers come at any time. One that came in the midst of
-an epoch would bring a second initiator, so it waits for the next one to be counted, as in the
-paper by Jelasity et al. To find out, it listens for a few rounds first. Only who begins an epoch
-by the clock is an initiator; who hears of it joins with 0. An answer is acknowledged: a push that
-is lost changes nothing, but with an answer a part of the sum would be lost.
+Unlike `gossip`, this does not end, and peers arrive at any time. A peer that arrives during an
+epoch would be a second initiator, so it is counted only from the next epoch on, as in the paper by
+Jelasity et al. It listens for a few rounds first to find the epoch. Only a peer whose own clock
+begins an epoch is an initiator; one that hears of the epoch joins with 0. Answers are acknowledged:
+a lost push changes nothing, but a lost answer would lose a part of the sum.
 
-There is no hurry after the first election and the news of it, so from the third epoch on rounds
-take longer. Epoch and round are a common clock. Who hears of a later epoch enters it one round
-behind who told it, so that nobody's clock runs ahead and all end an epoch within a few rounds.
+From the third epoch on, rounds take longer. Epoch and round are a common clock: a peer that hears
+of a later epoch enters it one round behind the sender. Therefore no clock runs ahead, and all peers
+end an epoch within a few rounds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,16 +25,16 @@ from agents.overlays.landmark.settings import LandmarkSettings
 from agents.protocol import Effect, PeerId, Record, Send
 from agents.wire.codec import U32_MAX
 
-_VIEW = 24  # peers to gossip with
-_PASSED_ON = 4  # of them, in a message
-_UNANSWERED = 3  # pushes after which a peer is forgotten
+_VIEW = 24  # known peers
+_PASSED_ON = 4  # known peers in a message
+_UNANSWERED = 3  # unanswered pushes after which a peer is forgotten
 _MOST_TOLD = 80  # landmarks in a message
 _QUICK_EPOCHS = 2
-_NOBODY = (1 << 32) - 1  # the initiator of a peer that has not heard of one, and holds 0
+_NOBODY = (1 << 32) - 1  # the initiator of a peer that has heard of none and holds 0
 
 
 class View:
-    """Some peers to gossip with: the contacts at first, then who turns up."""
+    """Peers for gossip: the contacts at first, then peers heard of."""
 
     def __init__(self, me: PeerId, contacts: Sequence[PeerId], random: Random) -> None:
         self._me = me
@@ -44,7 +45,7 @@ class View:
         self.add(contacts)
 
     def add(self, peers: Iterable[PeerId]) -> None:
-        """Get to know peers; where there is no room, one of the known makes way."""
+        """Add peers; if there is no room, a known peer is removed."""
         for peer in peers:
             if peer == self._me or peer in self._unanswered:
                 continue
@@ -57,12 +58,14 @@ class View:
                 self._peers[place] = peer
 
     def hear(self, peer: PeerId) -> None:
-        """Note that a peer lives."""
+        """Record a sign of life of a peer."""
         self.add((peer,))
         self._unanswered[peer] = 0
 
     def choose(self) -> PeerId | None:
-        """A peer to gossip with; one that did not answer several times is forgotten after that."""
+        """A peer for the next exchange; one that did not answer several times is forgotten
+        afterwards.
+        """
         if not self._peers:
             self.add(self._contacts)
         if not self._peers:
@@ -75,14 +78,14 @@ class View:
         return peer
 
     def some(self, but: PeerId) -> tuple[PeerId, ...]:
-        """A few peers to tell another about, that did not fail to answer."""
+        """A few peers to tell others about, without those that failed to answer."""
         drawn = self._random.choices(self._peers, k=_PASSED_ON) if self._peers else []
         good = (peer for peer in drawn if peer != but and not self._unanswered[peer])
         return tuple(dict.fromkeys(good))
 
 
 class LandmarkSet:
-    """All landmarks that a peer has heard of, the dead ones too."""
+    """All landmarks that a peer has heard of, including dead ones."""
 
     def __init__(self) -> None:
         self._known: dict[PeerId, Landmark] = {}
@@ -90,34 +93,34 @@ class LandmarkSet:
         self.is_changed = False
 
     def get(self, peer: PeerId) -> Landmark | None:
-        """What is known of a peer that is or was a landmark."""
+        """The state of a peer that is or was a landmark."""
         return self._known.get(peer)
 
     def add(self, landmark: Landmark) -> None:
-        """Take in what is new."""
+        """Add newer states."""
         if landmark.is_newer(self._known.get(landmark.peer)):
             self._known[landmark.peer] = landmark
             self._in_order = tuple(self._known[peer] for peer in sorted(self._known))
             self.is_changed = True
 
     def bury(self, peer: PeerId) -> None:
-        """Hold a landmark for dead, until it says otherwise."""
+        """Consider a landmark dead, until it refutes that."""
         known = self._known.get(peer)
         if known is not None and not known.is_dead:
             self.add(Landmark(peer, known.incarnation, known.epoch, is_dead=True))
 
     def alive(self) -> list[Landmark]:
-        """The landmarks that live, by address."""
+        """The live landmarks, by address."""
         return [known for known in self._in_order if not known.is_dead]
 
     def told(self, random: Random) -> tuple[Landmark, ...]:
-        """What to tell others: everything, or some of it if it does not fit into a message."""
+        """The landmarks for a message: all, or some if they do not fit."""
         is_much = len(self._in_order) > _MOST_TOLD
         return tuple(random.sample(self._in_order, _MOST_TOLD)) if is_much else self._in_order
 
 
 class LandmarkGossip:
-    """One peer's part in the gossip."""
+    """The gossip of one peer."""
 
     def __init__(
         self, me: PeerId, contacts: Sequence[PeerId], random: Random, settings: LandmarkSettings
@@ -133,7 +136,7 @@ class LandmarkGossip:
         self._rounds = settings.gossip_rounds
         self._warm_up_rounds = settings.warm_up_rounds
         self._size_factor = settings.size_factor
-        self._latest_round = self._rounds // 2  # in which one can still enter an epoch
+        self._latest_round = self._rounds // 2  # during which a peer can still enter an epoch
         self._round = 0
         self._exchanges = 0
         self._share = Share(0, me, 0.0)
@@ -142,11 +145,11 @@ class LandmarkGossip:
 
     @property
     def period_us(self) -> int:
-        """The time until the next round: short for the first election and its result."""
+        """The time until the next round, shorter for the first election and its result."""
         return self._period_us if self._share.epoch <= _QUICK_EPOCHS else self._later_period_us
 
     def on_round(self) -> list[Effect]:
-        """Begin the next round, and perhaps the next epoch."""
+        """Begin the next round, and if due the next epoch."""
         effects: list[Effect] = []
         self._round += 1
         if self._round > (self._rounds if self._share.epoch else self._warm_up_rounds):
@@ -156,13 +159,13 @@ class LandmarkGossip:
         return effects if peer is None else [*effects, Send(peer, self.exchange(peer))]
 
     def exchange(self, peer: PeerId) -> Exchange:
-        """What to say to a peer first."""
+        """The push to a peer."""
         share = self._share.push() if self._is_counted else None
         landmarks, peers = self.landmarks.told(self._random), self._view.some(peer)
         return Exchange(self._share.epoch, self._round, share, landmarks, peers)
 
     def on_exchange(self, sender: PeerId, message: Exchange) -> list[Effect]:
-        """Take part in an exchange."""
+        """Handle a push."""
         effects = self._learn(sender, message)
         share = None
         if message.share is not None and self._is_comparable(message):
@@ -173,7 +176,7 @@ class LandmarkGossip:
         return [*effects, Send(sender, answer, reliable=share is not None)]
 
     def on_answer(self, sender: PeerId, message: ExchangeAnswer) -> list[Effect]:
-        """Complete an exchange."""
+        """Handle the answer to a push."""
         effects = self._learn(sender, message)
         if message.share is not None and self._is_comparable(message):
             self._exchanges += 1
@@ -181,7 +184,7 @@ class LandmarkGossip:
         return effects
 
     def _learn(self, sender: PeerId, message: Exchange | ExchangeAnswer) -> list[Effect]:
-        """Take in everything but the share, which counts in the sender's epoch only."""
+        """Learn everything except the share, which counts in the sender's epoch only."""
         self._view.hear(sender)
         self._view.add(message.peers)
         effects = self._enter_later(message)
@@ -190,7 +193,7 @@ class LandmarkGossip:
         return effects + self._answer_for_myself()
 
     def _enter_later(self, message: Exchange | ExchangeAnswer) -> list[Effect]:
-        """Follow a peer into its epoch."""
+        """Enter a peer's later epoch."""
         if message.epoch <= self._share.epoch:
             return []
         effects = self._end_epoch()
@@ -208,12 +211,12 @@ class LandmarkGossip:
         return is_same and abs(message.round - self._round) <= self._latest_round
 
     def resign(self) -> None:
-        """Be no landmark any more."""
+        """Stop being a landmark."""
         self._is_landmark = False
         self.landmarks.bury(self._me)
 
     def _answer_for_myself(self) -> list[Effect]:
-        """Refute one's death; and after a restart be a landmark again if the others believe so."""
+        """Refute this peer's death; a restarted landmark is one again if others think so."""
         said = self.landmarks.get(self._me)
         if said is None or not said.is_dead:
             self._is_landmark = said is not None
@@ -225,7 +228,7 @@ class LandmarkGossip:
         return [Record("death_refuted", {"incarnation": incarnation})]
 
     def _end_epoch(self) -> list[Effect]:
-        """Report the estimate and roll the dice; a peer that met nobody has no estimate."""
+        """Report the estimate and hold the election; a peer without exchanges has no estimate."""
         size = self._share.size
         if not self._is_counted or size is None or self._exchanges == 0:
             return []
@@ -234,11 +237,13 @@ class LandmarkGossip:
         return [report, *self._elect(size)]
 
     def _elect(self, size: float) -> list[Effect]:
-        """Become a landmark with the chance that lets one expect as many as are missing.
+        """Become a landmark with a probability whose expectation is the number of missing
+        landmarks.
 
-        Those elected in this very epoch are not counted: whether they are known here yet is an
-        accident. The lot is a function of the seed and the epoch. A generator that messages draw
-        from as well would make it depend on their order, which differs between emulated runs.
+        Landmarks elected in this epoch are not counted, because it depends on timing whether they
+        are known here yet. The draw is a function of the seed, the peer and the epoch. A generator
+        that messages also draw from would make it depend on the order of messages, which differs
+        between emulated runs.
         """
         epoch = self._share.epoch
         known = sum(landmark.epoch < epoch for landmark in self.landmarks.alive())

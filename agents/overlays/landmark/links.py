@@ -1,7 +1,7 @@
-"""The links of the overlay that a peer has: who is still there, and how far away.
+"""The overlay links of a peer: their liveness and delay.
 
-While many join, links come and go. So a new one is measured, and counts for others, only from the
-next heartbeat on.
+While many peers join, links change often. Therefore a new link is measured and announced only from
+the next heartbeat on.
 """
 
 from collections.abc import Collection
@@ -20,34 +20,34 @@ _DOUBTED_AFTER = 2  # heartbeats
 
 
 class Links:
-    """The neighbours of a peer; one counts for others once its delay is known."""
+    """The neighbours of a peer; one is announced once its delay is known."""
 
     def __init__(self, heartbeat_us: int, missed_heartbeats: int) -> None:
         self._heartbeat_us = heartbeat_us
         self._patience_us = heartbeat_us * missed_heartbeats
         self._heard_us: dict[PeerId, int] = {}
-        self._delays_us: dict[PeerId, int] = {}  # measured at any time
+        self._delays_us: dict[PeerId, int] = {}  # at any time
         self._unmeasured: set[PeerId] = set()
         self._announced: dict[PeerId, int] = {}
 
     def hear(self, now_us: int, peer: PeerId) -> None:
-        """Note that a peer lives."""
+        """Record a sign of life of a peer."""
         if peer in self._heard_us:
             self._heard_us[peer] = now_us
 
     def lost(self, now_us: int) -> list[PeerId]:
-        """The neighbours of which too many heartbeats are missed."""
+        """The neighbours that missed too many heartbeats."""
         return sorted(
             p for p, at_us in self._heard_us.items() if now_us - at_us > self._patience_us
         )
 
     def is_doubted(self, now_us: int, peer: PeerId) -> bool:
-        """Whether it is time to ask a neighbour if it lives: once in each silence."""
+        """Whether to ask a neighbour for a sign of life now: once in each silence."""
         silent_for = (now_us - self._heard_us.get(peer, now_us)) // self._heartbeat_us
         return silent_for == _DOUBTED_AFTER
 
     def update(self, now_us: int, neighbours: Collection[PeerId], reason: str) -> list[Effect]:
-        """Have other neighbours from now on, those that go for a reason."""
+        """Replace the neighbours; removed ones are recorded with a reason."""
         new = sorted(peer for peer in neighbours if peer not in self._heard_us)
         gone = sorted(peer for peer in self._heard_us if peer not in neighbours)
         if not new and not gone:
@@ -62,13 +62,13 @@ class Links:
         return [*effects, self._announce()]
 
     def measure(self) -> list[Effect]:
-        """Find out how far away new neighbours are."""
+        """Measure the delays to new neighbours."""
         effects = [MeasureDelay(peer) for peer in sorted(self._unmeasured)]
         self._unmeasured.clear()
         return list(effects)
 
     def on_delay(self, delay: Delay) -> list[Effect]:
-        """Take in how far away a neighbour is; one that did not answer is asked again."""
+        """Record the delay to a neighbour; one that did not answer is measured again."""
         if delay.samples_us:
             self._delays_us[delay.target] = delay.min_us // 2
         if delay.target not in self._heard_us or delay.target in self._announced:

@@ -1,7 +1,7 @@
-"""The messages of the landmark approach (`landmark` says what it is).
+"""The messages of the landmark approach (`landmark`).
 
-A tree is named by its landmark, the peer at its root. Routes are those from that root, so nobody
-below it has to infer anything.
+A tree is identified by its landmark, the root. Routes are those from that root, so the peers below
+it infer nothing.
 """
 
 from msgspec import Struct
@@ -11,25 +11,27 @@ from agents.wire.codec import U8, U16, U32, Peer, message
 
 
 class Landmark(Struct, frozen=True):
-    """What is known of a landmark; of two that differ the one that `is_newer` counts.
+    """The state of a landmark; of two different states, the one that `is_newer` counts.
 
-    A peer that is told of its own death refutes that with the next incarnation.
+    A landmark that hears of its own death refutes it with the next incarnation.
     """
 
     peer: Peer
     incarnation: U32
-    epoch: U32  # of the gossip, in which it was elected
+    epoch: U32  # the epoch of the gossip in which it was elected
     is_dead: bool = False
 
     def is_newer(self, than: "Landmark | None") -> bool:
-        """Whether this replaces what was known; in one incarnation death is final."""
+        """Whether this replaces another state; within one incarnation, death is final."""
         mine = (self.incarnation, self.is_dead)
         return than is None or mine > (than.incarnation, than.is_dead)
 
 
 @message(60, role="control")
 class Exchange(Struct, frozen=True):
-    """Gossip: a push, from a peer that is counted in this epoch, and what its sender knows."""
+    """Gossip: a push of a peer that is counted in this epoch, with landmarks and peers that it
+    knows.
+    """
 
     epoch: U32
     round: U16
@@ -51,7 +53,7 @@ class ExchangeAnswer(Struct, frozen=True):
 
 @message(62, role="join")
 class Join(Struct, frozen=True):
-    """To a landmark: give me a place in your tree; the route is empty if none was told before."""
+    """To a landmark: a request for a place in its tree; the route is empty if it is unknown."""
 
     attempt: U32
     route: tuple[U32, ...]
@@ -59,7 +61,7 @@ class Join(Struct, frozen=True):
 
 @message(63, role="join")
 class Connect(Struct, frozen=True):
-    """Down a tree: find the place of a peer with this route."""
+    """Down a tree: a request to place a peer with this route."""
 
     landmark: Peer
     joiner: Peer
@@ -69,7 +71,7 @@ class Connect(Struct, frozen=True):
 
 
 class Adopted(Struct, frozen=True):
-    """A child that changes hands: its route goes on from a route that both sides know."""
+    """A child that gets another parent: its route beyond a route that both sides know."""
 
     peer: Peer
     rest: tuple[U32, ...]
@@ -77,7 +79,7 @@ class Adopted(Struct, frozen=True):
 
 @message(64, role="join")
 class Accept(Struct, frozen=True):
-    """You are my child now, and these children of mine shall be yours."""
+    """The sender is the receiver's parent; the receiver adopts these children of the sender."""
 
     landmark: Peer
     attempt: U32
@@ -88,7 +90,7 @@ class Accept(Struct, frozen=True):
 
 @message(65, role="join")
 class NewParent(Struct, frozen=True):
-    """I am your parent now, in place of another; this is my route."""
+    """The sender is the receiver's new parent; `route` is the sender's route."""
 
     landmark: Peer
     old_parent: Peer
@@ -97,7 +99,7 @@ class NewParent(Struct, frozen=True):
 
 @message(66, role="join")
 class Disconnect(Struct, frozen=True):
-    """I am not your child, or not your parent, or not any more; also said when leaving."""
+    """The sender is not, or no longer, a child or parent of the receiver; or it leaves."""
 
     landmark: Peer
     from_child: bool
@@ -105,9 +107,10 @@ class Disconnect(Struct, frozen=True):
 
 @message(67, role="upkeep")
 class Heartbeat(Struct, frozen=True):
-    """I live, and so I see us: the trees where I am your child, or your parent.
+    """A sign of life: the trees in which the sender is the receiver's child, or its parent.
 
-    Where a twin, a peer with the same route, is the parent of the sender, that is said apart.
+    Trees in which the parent of the sender is a twin, a peer with the same route, are listed
+    separately.
     """
 
     is_question: bool

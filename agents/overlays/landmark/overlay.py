@@ -1,26 +1,26 @@
 """The landmark approach to topology discovery (section 4.1 of Tariq, Koldehofe and Rothermel,
 "Efficient content-based routing with network topology inference", DEBS 2013).
 
-Some peers, the landmarks, are chosen by lot. Each is the root of a tree that all others join,
-where a peer is the child of one that lies on the underlay route to it from the root. The overlay
-is the union of the trees. Only landmarks infer routes, one to each peer.
+Random peers become landmarks. Each is the root of a tree that all others join, in which a peer is
+the child of a peer on the underlay route from the root to it. The overlay is the union of the
+trees. Only landmarks infer routes, one to each peer.
 
-`landmark_gossip` has the number of peers and the election, `landmark_forest` and `landmark_tree`
-the trees, `landmark_links` the neighbours; this module puts them together and deals with peers
-that leave, fail, or come back.
+`election` has the number of peers and the election, `forest` and `tree` the trees, `links` the
+neighbours. This module combines them, and handles peers that leave, fail, or return.
 
-We depart from the paper, or say what it leaves open, in these points:
+Departures from the paper, and what it leaves open:
 
-- In the paper the set of landmarks is fixed. Here the lot is drawn again in every epoch of the
-  gossip, for as many landmarks as are missing: the first time all k_L, then what an unlucky draw
-  or failures left open. Where peers arrive over a long time, the first ones are the landmarks.
-- A landmark that its children miss, and that does not answer a request to join either, is held
-  for dead. That is gossiped with an incarnation number; everybody leaves its tree, unless it
-  refutes that. One that restarts soon enough is still a landmark, and its tree forms again.
-- Case 2 speaks of one peer p; as in TAG, a joiner adopts all children it is a prefix of.
-- Peers with equal routes, on one router, count as case 1, once (see `landmark_tree`).
-- A peer whose parent left or failed asks the root again, with the route it was told, and brings its
-  own children along. Nothing is inferred twice, also if the underlay changes meanwhile.
+- In the paper the set of landmarks is fixed. Here every epoch of the gossip has an election for the
+  missing landmarks: first all k_L, later those missing after an unlucky draw or failures. If peers
+  arrive over a long time, the first ones become landmarks.
+- A landmark that its children miss, and that does not answer a request to join, is considered dead.
+  Gossip spreads this with an incarnation number, and all peers leave its tree, unless it refutes
+  its death. A landmark that restarts soon enough stays a landmark, and its tree forms again.
+- Case 2 of the paper is about one peer p; as in TAG, a joining peer adopts all children of whose
+  routes its own is a prefix.
+- Peers with equal routes, on one router, are case 1, once (see `tree`).
+- A peer whose parent left or failed asks the root again, with the route that it was told, and keeps
+  its own children. No route is inferred twice, even if the underlay changes meanwhile.
 - There is no limit on degrees: the paper has none for this approach.
 """
 
@@ -74,7 +74,7 @@ class LandmarkOverlay(Protocol):
         self._links = Links(self._heartbeat_us, self.settings.missed_heartbeats)
 
     def on_start(self, now_us: int) -> Effects:
-        """Begin at a time of one's own, so that peers do not all act at once."""
+        """Begin at a random time, so that peers do not all act at once."""
         return [
             Record("agent_started"),
             SetTimer("gossip", self.random.randrange(self.gossip.period_us)),
@@ -82,7 +82,7 @@ class LandmarkOverlay(Protocol):
         ]
 
     def on_stop(self, now_us: int) -> Effects:
-        """Leave in order: children look for other parents, and one's own tree ends."""
+        """Leave: children look for other parents, and this peer's own tree ends."""
         effects = self.forest.leave()
         own = self.forest.trees.get(self.me)
         if own is not None:
@@ -91,7 +91,7 @@ class LandmarkOverlay(Protocol):
         return [*effects, *self._links.update(now_us, (), "left"), Record("agent_left")]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Gossip, show oneself to the neighbours, or try again to join."""
+        """Gossip, send heartbeats, or try again to join."""
         match name:
             case "gossip":
                 effects = self.gossip.on_round()
@@ -104,13 +104,13 @@ class LandmarkOverlay(Protocol):
         return self._settle(now_us, effects)
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Do what a peer asks for."""
+        """Handle a message."""
         self._links.hear(now_us, sender)
         self.forest.hear(sender)
         return self._settle(now_us, self._answer(sender, message))
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
-        """Write a route down, and place the peer at its end."""
+        """Record a route, and place the peer at its end."""
         routers = " ".join(str(router or 0) for router in route.routers)
         inferred = Record(
             "route_inferred",
@@ -120,11 +120,11 @@ class LandmarkOverlay(Protocol):
         return self._settle(now_us, effects)
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Have a neighbour whose delay is known."""
+        """Add a neighbour whose delay is known."""
         return self._links.on_delay(delay)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Hold a landmark for dead that has no ear for us; heartbeats tell about all others."""
+        """Consider a landmark dead that does not acknowledge; heartbeats cover all other peers."""
         if not isinstance(message, Join):
             return []
         tree = self.forest.trees.get(to)
@@ -157,7 +157,7 @@ class LandmarkOverlay(Protocol):
         return effects
 
     def _beat(self, now_us: int) -> Effects:
-        """One heartbeat to each neighbour, and an end to those that gave none for long."""
+        """Send one heartbeat to each neighbour, and remove those that missed too many."""
         effects: list[Effect] = []
         for peer in self._links.lost(now_us):
             effects += self.forest.lose(peer)
@@ -169,7 +169,7 @@ class LandmarkOverlay(Protocol):
         return effects
 
     def _try_again(self, root: PeerId) -> list[Effect]:
-        """Join again; a root that was missed and does not answer now is considered dead."""
+        """Join again; a root that is missed and does not answer now is considered dead."""
         tree = self.forest.trees.get(root)
         if tree is not None and tree.parent is None and tree.has_lost_root:
             self.gossip.landmarks.bury(root)
@@ -177,7 +177,7 @@ class LandmarkOverlay(Protocol):
         return self.forest.try_again(root)
 
     def _settle(self, now_us: int, effects: list[Effect], reason: str = "moved") -> list[Effect]:
-        """Follow what has changed: the landmarks, and with the trees the neighbours."""
+        """Update the trees after changes of landmarks, and then the neighbours."""
         landmarks = self.gossip.landmarks
         if landmarks.is_changed:
             landmarks.is_changed = False

@@ -1,10 +1,10 @@
-"""What an experiment may set of the landmark approach."""
+"""The settings of the landmark approach."""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-_MOST_TARGETS = 200  # so many trees fit into a heartbeat, also after a lucky draw
+_MOST_TARGETS = 200  # as many trees as fit into a heartbeat, even after a draw with many landmarks
 
 
 class LandmarkSettings(Struct, frozen=True, kw_only=True):

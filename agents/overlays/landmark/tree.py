@@ -1,15 +1,14 @@
-"""One peer's place in the tree of a landmark, and the three cases of a descent.
+"""One peer's place in the tree of a landmark, and the three cases of placing.
 
-Section 4.1.1 of the paper that `landmark` follows; the cases are those of TAG (Kwon and Fahmy,
-"Topology-aware overlay networks for group communication", NOSSDAV 2002).
+Follows section 4.1.1 of the paper that `landmark` follows; the cases are those of TAG (Kwon and
+Fahmy, "Topology-aware overlay networks for group communication", NOSSDAV 2002).
 
-On every link of a tree the route of the parent is the beginning of the child's, the root's being
-empty. Both ends hold to that, whatever they are told, so there can be no cycle among peers with
-different routes. Peers with the same route, on one router, are twins. The first counts as case 1
-for the others, which become its children, side by side, and stay without children: twins do not
-form a chain, where each would pay for the last miles of all before. A descent gets a longer common
-route with every step, so it ends. A twin below a twin below a twin is a chain, or a cycle, and the
-last one joins again.
+On every link of a tree the parent's route is a prefix of the child's; the root's route is empty.
+Both ends check this, so there is no cycle among peers with different routes. Peers with the same
+route, on one router, are twins. The first twin is case 1 for the others: they become its children,
+side by side, and have no children. Twins therefore do not form a chain, on which each would pay for
+the last miles of all before it. The common route grows with every step of a descent, so it ends. A
+twin below a twin below a twin is a chain or a cycle, and the last one joins again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from agents.overlays.landmark.messages import Adopted
 from agents.probing.prefix import Routers, is_prefix
 from agents.protocol import PeerId
 
-_ADOPTED_BYTES = 1_000  # what a message can carry of them
+_ADOPTED_BYTES = 1_000  # of adopted children, in one message
 
 
 @dataclass(slots=True)
@@ -27,14 +26,14 @@ class Tree:
     """Parent and children of a peer in one tree, with their routes from the root."""
 
     root: PeerId
-    attempt: int  # to join, counted from an arbitrary number
+    attempt: int  # attempts to join, counted from an arbitrary number
     is_root: bool = False
-    route: Routers = ()  # empty if it is not known
+    route: Routers = ()  # empty if unknown
     parent: PeerId | None = None
     parent_length: int = 0  # of the route of the parent
     children: dict[PeerId, Routers] = field(default_factory=dict)
-    failures: int = 0  # attempts in a row that came to nothing
-    has_lost_root: bool = False  # which was the parent, and is not heard any more
+    failures: int = 0  # consecutive failed attempts
+    has_lost_root: bool = False  # the root was the parent, and is silent
 
     @property
     def has_route(self) -> bool:
@@ -47,12 +46,12 @@ class Tree:
         return self.parent is not None and self.parent_length == len(self.route)
 
     def is_better(self, parent: PeerId, route: Routers) -> bool:
-        """Whether a peer is on the way here, and nearer than the parent."""
+        """Whether a peer is on the route to this one, and nearer than the parent."""
         is_fitting = is_prefix(route, self.route) and parent not in self.children
         return is_fitting and self.parent is not None and len(route) > self.parent_length
 
     def nearer(self, route: Routers) -> PeerId | None:
-        """Case 1: the child that lies on the way to a peer, the one with the longest route."""
+        """Case 1: the child on the route to a peer, the one with the longest route."""
         found = [
             (-len(passed), child)
             for child, passed in self.children.items()
@@ -61,9 +60,9 @@ class Tree:
         return min(found)[1] if found else None
 
     def farther(self, route: Routers) -> list[PeerId]:
-        """Case 2: the children to which the way leads past a peer; none in case 3.
+        """Case 2: the children on whose routes a peer is; none in case 3.
 
-        A twin has no claim on the children: they are as well off here.
+        A twin does not get the children: their place here is as good.
         """
         if route == self.route:
             return []
@@ -74,7 +73,7 @@ class Tree:
         ]
 
     def attach(self, parent: PeerId, route: Routers, parent_length: int) -> None:
-        """Take a place; children that do not belong there are let go, and will notice."""
+        """Take a place; children that do not belong below it are removed, and notice that."""
         if route != self.route:
             self.route = route
             self.children = {c: r for c, r in self.children.items() if is_prefix(route, r)}
@@ -86,7 +85,7 @@ class Tree:
 def parcels(
     children: Sequence[PeerId], routes: dict[PeerId, Routers], known: int
 ) -> Iterator[tuple[Adopted, ...]]:
-    """Children with the rest of their routes, in parts that fit into a message; at least one."""
+    """Children with the rest of their routes, in one or more parts that fit into a message."""
     parcel: list[Adopted] = []
     size = 0
     for child in children:

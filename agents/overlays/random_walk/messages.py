@@ -1,4 +1,4 @@
-"""What peers of the discovery overlay by random walks tell each other."""
+"""The messages of the discovery overlay by random walks."""
 
 from msgspec import Struct
 
@@ -7,12 +7,12 @@ from agents.wire.codec import U16, U32, Peer, message
 
 @message(40, role="join")
 class Join(Struct, frozen=True):
-    """Please infer the route to me, and find me a place."""
+    """A request to infer the route to the sender, and to place it in the overlay."""
 
 
 @message(41, role="join")
 class Connect(Struct, frozen=True):
-    """Please find a place for a peer, to which this is your route."""
+    """A request to place a peer; `route` is the receiver's route to that peer."""
 
     joiner: Peer
     route: tuple[U32, ...]
@@ -22,7 +22,7 @@ class Connect(Struct, frozen=True):
 
 @message(42, role="control")
 class Walk(Struct, frozen=True):
-    """A random walk of a peer; `path_us` is the delay so far, without last miles on the way."""
+    """A random walk of a peer; `path_us` is its delay so far, without last miles on the path."""
 
     origin: Peer
     number: U32
@@ -33,7 +33,9 @@ class Walk(Struct, frozen=True):
 
 @message(43, role="join")
 class Accept(Struct, frozen=True):
-    """You are my neighbour, by this route, and your last mile is that long."""
+    """The sender accepts the receiver as a neighbour, with this route and the length of its last
+    mile.
+    """
 
     route: tuple[U32, ...]
     delay_us: U32
@@ -42,7 +44,9 @@ class Accept(Struct, frozen=True):
 
 @message(44, role="join")
 class NewParent(Struct, frozen=True):
-    """You are no longer my neighbour: be the neighbour of this peer, whose route to you is this."""
+    """The sender is no longer a neighbour; the receiver becomes a neighbour of `peer`, with this
+    route.
+    """
 
     peer: Peer
     route: tuple[U32, ...]
@@ -50,27 +54,27 @@ class NewParent(Struct, frozen=True):
 
 @message(45, role="join")
 class Disconnect(Struct, frozen=True):
-    """You are not, or no longer, my near neighbour; nor a distant one if I leave."""
+    """The link is not, or no longer, a near link; nor a distant one if the sender leaves."""
 
     is_leaving: bool
 
 
 @message(46, role="upkeep")
 class Heartbeat(Struct, frozen=True):
-    """I am well, and you are my neighbour, a near one or only a distant one."""
+    """A sign of life between neighbours, and whether the link is near or only distant."""
 
     is_near: bool
 
 
 @message(47, role="control")
 class Befriend(Struct, frozen=True):
-    """Be my distant neighbour."""
+    """A request for a distant link."""
 
     delay_us: U32
 
 
 @message(48, role="control")
 class Befriended(Struct, frozen=True):
-    """I am your distant neighbour."""
+    """The sender accepts a distant link."""
 
     delay_us: U32

@@ -1,8 +1,8 @@
-"""The neighbours of a peer in the discovery overlay: delay, route, and how many there may be.
+"""The neighbours of a peer in the discovery overlay, with delays and routes, and the degree limit.
 
-A near neighbour was chosen for its place in the underlay, and the route to it is known. A
-distant one only keeps the overlay in one piece (footnote 2 of the paper that `random_walk`
-follows): it has no route, and does not count towards the degree limit.
+A near neighbour is chosen for its place in the underlay, and the route to it is known. A distant
+neighbour keeps the overlay connected (footnote 2 of the paper that `random_walk` follows): it has
+no route, and does not count towards the degree limit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ NO_LIMIT = 1 << 30
 
 
 def degree_limit(name: str, peers: int) -> int:
-    """How many near neighbours a limit allows among so many peers; it may also be a number."""
+    """The largest number of near neighbours for a limit (a name or a number) among N peers."""
     match name:
         case "none":
             return NO_LIMIT
@@ -37,7 +37,7 @@ def degree_limit(name: str, peers: int) -> int:
 
 @dataclass(slots=True)
 class Neighbour:
-    """What a peer knows about a neighbour; a near one has a route."""
+    """A neighbour with its delay; a near one has a route."""
 
     delay_us: int
     route: Routers | None
@@ -46,7 +46,7 @@ class Neighbour:
 
     @property
     def is_near(self) -> bool:
-        """Whether it was chosen for its place in the underlay."""
+        """Whether it is a near neighbour."""
         return self.route is not None
 
 
@@ -54,7 +54,7 @@ class Neighbourhood(dict[PeerId, Neighbour]):
     """The neighbours of a peer by address."""
 
     def near(self) -> Iterator[tuple[PeerId, Neighbour]]:
-        """The near ones, in the order they came."""
+        """The near neighbours, in the order in which they were added."""
         return ((peer, neighbour) for peer, neighbour in self.items() if neighbour.is_near)
 
     def is_near(self, peer: PeerId) -> bool:
@@ -62,7 +62,7 @@ class Neighbourhood(dict[PeerId, Neighbour]):
         return peer in self and self[peer].is_near
 
     def near_delays_us(self) -> list[int]:
-        """The delays of the near ones."""
+        """The delays to the near neighbours."""
         return [neighbour.delay_us for _, neighbour in self.near()]
 
     def farthest(self) -> PeerId:
@@ -70,7 +70,7 @@ class Neighbourhood(dict[PeerId, Neighbour]):
         return max(self.near(), key=lambda item: (item[1].delay_us, item[0]))[0]
 
     def delays_us(self) -> Mapping[PeerId, int]:
-        """The delay of each."""
+        """The delay to each neighbour."""
         return {peer: neighbour.delay_us for peer, neighbour in self.items()}
 
     def nearer_on_the_way(self, route: Routers, but: tuple[PeerId, ...]) -> PeerId | None:
@@ -83,7 +83,7 @@ class Neighbourhood(dict[PeerId, Neighbour]):
         return min(found)[2] if found else None
 
     def farther_on_the_way(self, route: Routers, but: tuple[PeerId, ...]) -> PeerId | None:
-        """Case 2: the closest neighbour whose route goes on where a route ends."""
+        """Case 2: the nearest neighbour of whose route a route is a prefix."""
         found = [
             (neighbour.delay_us, peer)
             for peer, neighbour in self.near()

@@ -1,28 +1,29 @@
 """The topology discovery overlay by random walks (section 4.2 and algorithm 1 of Tariq, Koldehofe
 and Rothermel, "Efficient content-based routing with network topology inference", DEBS 2013).
 
-A peer joins through any other. Then one random walk over the overlay looks for targets: peers
-that infer the underlay route to it and find it a place by the three cases of section 4.1.1.
-Seen from a peer q with the route to p in hand:
+A peer joins through any other peer. One random walk over the overlay then looks for targets. A
+target infers the underlay route to the new peer and places it by the three cases of section 4.1.1.
+For a peer q with the route to p:
 
-1. a neighbour lies on the way to p: that neighbour finds a place for p, with its part of the route;
-2. p lies on the way to a neighbour: p takes its place here, and becomes its neighbour there;
-3. neither: p becomes a neighbour.
+1. a neighbour is on the route to p: that neighbour places p, with its part of the route;
+2. p is on the route to a neighbour: p takes its place here, and becomes its neighbour;
+3. neither: p becomes a neighbour of q.
 
 Where the paper leaves something open:
-- The peer that forwards a CONNECT cuts the route for the receiver, which so needs no route back.
-- NEWPARENT implies DISCONNECT: one message says both.
-- A neighbour over the degree limit that would be dropped at once is not accepted first.
-- A walk does not go back to where it came from or began, unless there is no other way.
-- A walk goes on before the peer is placed: the next peers are chosen without waiting for a route.
-- k_L caps the picks, and a walk without targets left is not sent. As algorithm 1 is written, such a
-  walk is sent and its receiver may become a target (`target_budget`).
+- The peer that forwards a CONNECT cuts the route for the receiver, so the receiver needs no route
+  back.
+- NEWPARENT implies DISCONNECT: one message does both.
+- A neighbour above the degree limit that would be dropped at once is not accepted first.
+- A walk does not return to its last peer or its origin, unless there is no other neighbour.
+- A walk continues before the peer is placed: the next peers are chosen without waiting for a route.
+- k_L limits the picks, and a walk without targets left is not sent. As algorithm 1 is written, such
+  a walk is sent and its receiver may become a target (`target_budget`).
 - The degree limit is checked at both ends of a new link; algorithm 1 checks it at q only.
-- Two equal routes count as prefixes of each other: case 1 applies.
-- The way back is taken to be the same (`reverse_routes`), as the paper does for ease of
-  presentation; otherwise both ends infer their route.
-- A peer that lost all near neighbours joins again, a few times, later and later.
-- Distant links are links to peers known at the start. Walks keep to near links (`walk_links`).
+- Two equal routes are prefixes of each other: case 1 applies.
+- The route back is assumed to be the reversed route (`reverse_routes`), as in the paper; otherwise
+  both ends infer their route.
+- A peer that lost all near neighbours joins again, several times with growing intervals.
+- Distant links are links to peers known at the start. Walks use near links only (`walk_links`).
 """
 
 from collections import defaultdict
@@ -66,7 +67,7 @@ from agents.protocol import (
     WholeNetwork,
 )
 
-_MOST_VISITED = 16  # peers that pass a joiner on; the last one takes it
+_MOST_VISITED = 16  # peers that forward a join; the last one accepts it
 _MOST_KNOWN = 64
 _FIRST_PAUSE_US = 1_000_000
 _LONGEST_PAUSE_US = 32_000_000
@@ -86,7 +87,7 @@ class RandomWalk(Protocol):
     def choose_targets(
         cls, settings: WalkSettings, whole: WholeNetwork
     ) -> Mapping[int, Sequence[int]]:
-        """The targets of baselines that do not look for them."""
+        """The targets for the baselines that are given their targets."""
         return choose_given_targets(settings.heuristic, settings.targets, whole)
 
     def __init__(self, given: Surroundings) -> None:
@@ -102,12 +103,12 @@ class RandomWalk(Protocol):
         )
         self._for_route: defaultdict[PeerId, list[Accepted | None]] = defaultdict(list)
         self._joins = 0
-        self._doubted: set[PeerId] = set()  # whose last heartbeat did not fit
+        self._doubted: set[PeerId] = set()  # whose last heartbeat contradicted this peer
 
-    # What happens
+    # Handlers
 
     def on_start(self, now_us: int) -> Effects:
-        """Join through somebody, or through the targets that were given."""
+        """Join through another peer, or through the given targets."""
         beat_us = self.random.randrange(self.settings.heartbeat_us)
         effects: list[Effect] = [Record("agent_started"), SetTimer("heartbeat", beat_us)]
         if self._given_targets:
@@ -118,11 +119,11 @@ class RandomWalk(Protocol):
         return [*effects, *self._seek_distant()]
 
     def on_stop(self, now_us: int) -> Effects:
-        """Leave: tell the neighbours."""
+        """Tell the neighbours that this peer leaves."""
         return [Send(peer, Disconnect(is_leaving=True)) for peer in self.neighbours]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Take in a message."""
+        """Handle a message."""
         if sender in self.neighbours:
             self.neighbours[sender].heard_us = now_us
         match message:
@@ -152,7 +153,7 @@ class RandomWalk(Protocol):
         return ()
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Beat, or try once more to join."""
+        """Send heartbeats, or try again to join."""
         if name == "heartbeat":
             return self._beat(now_us)
         if name == "distant":
@@ -160,10 +161,10 @@ class RandomWalk(Protocol):
         return [*self._walks.begin(), *self._join()] if self._wants_to_join() else []
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Go on with everything that waited for the delay to a peer."""
+        """Continue everything that waited for the delay to a peer."""
         peer, waiting = delay.target, self._for_delay.pop(delay.target, [])
         effects: list[Effect] = []
-        if not delay.samples_us:  # it is gone, or samples got lost: its walks end soon, not here
+        if not delay.samples_us:  # the peer is gone or samples were lost; its walks end soon
             self._forget(peer)
             for one in waiting:
                 if isinstance(one, Visit):
@@ -183,7 +184,7 @@ class RandomWalk(Protocol):
         return effects
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
-        """Place the peer to which the route was inferred, or note the route to a neighbour."""
+        """Place the peer to which the route was inferred, or record the route to a neighbour."""
         peer = route.target
         routers = tuple(router or 0 for router in route.routers)
         figures = {"peer": peer, "is_reached": route.is_reached}
@@ -206,7 +207,7 @@ class RandomWalk(Protocol):
         return effects
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Treat a peer that does not acknowledge as gone, and do without it."""
+        """Treat a peer that does not acknowledge as failed."""
         self._forget(to)
         effects = self._drop(to, "unreachable")
         match message:
@@ -217,14 +218,14 @@ class RandomWalk(Protocol):
             case Connect(joiner=joiner, visited=visited) if joiner != self.me:
                 if to in visited or len(visited) >= _MOST_VISITED:
                     return effects
-                # What was cut from our own route is lost, so it takes an inference here.
+                # The part of our own route is lost, so the route has to be inferred here.
                 return [*effects, *self._infer_and_place(joiner)]
         return effects
 
-    # Joining, and finding places
+    # Joining and placing
 
     def _join(self) -> Effects:
-        """Ask somebody for a place, and look whether there is one, later each time."""
+        """Ask a peer for a place, and check for success, each time later."""
         self._joins += 1
         candidates = [peer for peer in self._known if peer not in self.neighbours] or self._known
         requests = (
@@ -237,9 +238,11 @@ class RandomWalk(Protocol):
         return SetTimer("join", pause_us + self.random.randrange(pause_us))
 
     def _wants_to_join(self) -> bool:
-        """Whether there is no near neighbour; but with distant ones it is not asked for ever.
+        """Whether there is no near neighbour; with distant ones, a peer asks a limited number of
+        times.
 
-        With a tight degree limit somebody is always left over, and lives with distant links.
+        With a tight degree limit some peers remain without near neighbours, and have distant links
+        only.
         """
         is_alone = next(self.neighbours.near(), None) is None
         return is_alone and (self._joins < _MOST_JOINS or not self.neighbours)
@@ -263,7 +266,7 @@ class RandomWalk(Protocol):
         last_mile_us: int,
         visited: tuple[PeerId, ...],
     ) -> Effects:
-        """The three cases: pass a peer on, swap it in, or take it as a neighbour."""
+        """The three cases: pass a peer on, swap it in, or accept it as a neighbour."""
         accept = Send(joiner, Accept(route, delay_us, last_mile_us), reliable=True)
         if self.neighbours.is_near(joiner):
             return [accept]
@@ -281,14 +284,14 @@ class RandomWalk(Protocol):
     def _take(
         self, now_us: int, joiner: PeerId, route: Routers, delay_us: int, accept: Send
     ) -> Effects:
-        """Case 3: take a peer as a neighbour, unless the degree limit leaves no place for it."""
+        """Case 3: accept a peer as a neighbour, unless the degree limit leaves no place for it."""
         effects = [*self._add_near(now_us, joiner, delay_us, route)]
         effects += self._keep_limit(but=joiner)
         refuse = Send(joiner, Disconnect(is_leaving=False), reliable=True)
         return [*effects, accept if self.neighbours.is_near(joiner) else refuse]
 
     def _make_way(self, joiner: PeerId, route: Routers, but: tuple[PeerId, ...]) -> Effects:
-        """Case 2: send the neighbour that lies beyond a joiner there."""
+        """Case 2: send the neighbour beyond a joining peer to that peer."""
         farther = self.neighbours.farther_on_the_way(route, but)
         if farther is None:
             return []
@@ -321,7 +324,7 @@ class RandomWalk(Protocol):
     # The random walk
 
     def _on_walk(self, sender: PeerId, walk: Walk) -> Effects:
-        """Judge the origin once its delay is known, unless that was done or makes no sense."""
+        """Decide on the origin of a walk once its delay is known, unless it was decided before."""
         self._learn(walk.origin)
         if self._walks.is_over(walk):
             return []
@@ -332,7 +335,7 @@ class RandomWalk(Protocol):
         return self._await_delay(walk.origin, Visit(sender, walk))
 
     def _judge(self, sender: PeerId, walk: Walk, origin_us: int) -> Effects:
-        """Become a target of the walk, or not; either way the walk goes on."""
+        """Become a target of the walk or not; the walk continues in both cases."""
         left = self._walks.accept(walk, origin_us)
         if left is None:
             return self._walks.pass_on(sender, walk)
@@ -370,9 +373,9 @@ class RandomWalk(Protocol):
         return Announce(Neighbours(self.neighbours.delays_us()))
 
     def _keep_limit(self, but: PeerId | None = None) -> Effects:
-        """Disconnect the farthest neighbours while there are too many.
+        """Disconnect the farthest neighbours while there are more than the limit.
 
-        The one named in `but` has not heard of us yet: its caller tells it.
+        The peer `but` does not know this peer yet: the caller tells it.
         """
         effects: list[Effect] = []
         while sum(1 for _ in self.neighbours.near()) > self._limit:
@@ -383,7 +386,7 @@ class RandomWalk(Protocol):
         return effects
 
     def _drop_near(self, peer: PeerId, reason: str) -> Effects:
-        """Let a near neighbour go; if it is a distant one as well, it stays as that."""
+        """Remove a near neighbour; if it is also a distant neighbour, that link stays."""
         neighbour = self.neighbours.get(peer)
         if neighbour is None or not neighbour.is_near:
             return []
@@ -393,7 +396,7 @@ class RandomWalk(Protocol):
         return self._tell_added(peer)
 
     def _drop(self, peer: PeerId, reason: str) -> Effects:
-        """Let a peer that is gone go, and replace what it was."""
+        """Remove a failed peer, and replace its links."""
         neighbour = self.neighbours.get(peer)
         self._forget(peer)
         if neighbour is None:
@@ -409,7 +412,7 @@ class RandomWalk(Protocol):
         return [Record("neighbour_removed", {"peer": peer, "reason": reason}), self._announce()]
 
     def _seek_distant(self) -> Effects:
-        """Ask for as many distant links as are missing, and look again later whether they came."""
+        """Ask for the missing distant links, and check later whether they exist."""
         have = sum(neighbour.is_distant for neighbour in self.neighbours.values())
         missing = self.settings.distant_links - have
         free = sorted(peer for peer in self._known if peer not in self.neighbours)
@@ -420,7 +423,7 @@ class RandomWalk(Protocol):
         return [*effects, SetTimer("distant", 8 * _FIRST_PAUSE_US)]
 
     def _beat(self, now_us: int) -> Effects:
-        """Tell the neighbours that we are well, and let go those that said nothing for long."""
+        """Send heartbeats to the neighbours, and remove those that were silent for long."""
         period_us = self.settings.heartbeat_us
         patience_us = period_us * self.settings.missed_heartbeats
         lost = [p for p, n in self.neighbours.items() if now_us - n.heard_us > patience_us]
@@ -431,12 +434,12 @@ class RandomWalk(Protocol):
         return [*effects, *beats]
 
     def _on_heartbeat(self, sender: PeerId, is_near: bool) -> Effects:
-        """Mend a link that its ends see differently, if they still do a heartbeat later."""
+        """Repair a link that both ends see differently, if they still do one heartbeat later."""
         neighbour = self.neighbours.get(sender)
         if neighbour is not None and neighbour.is_near == is_near:
             self._doubted.discard(sender)
             return []
-        if sender not in self._doubted:  # what would explain it may be on its way
+        if sender not in self._doubted:  # the message that explains it may be in transit
             self._doubted.add(sender)
             return []
         self._doubted.discard(sender)
@@ -445,7 +448,7 @@ class RandomWalk(Protocol):
         return [*self._drop_near(sender, "one-sided"), self._look_for_a_place()]
 
     def _learn(self, peer: PeerId) -> None:
-        """Remember a peer for bad times, in place of a random one if there are many."""
+        """Remember a peer for joining again, in place of a random one if there are many."""
         if peer == self.me or peer in self._known:
             return
         if len(self._known) < _MOST_KNOWN:
@@ -459,6 +462,6 @@ class RandomWalk(Protocol):
 
 
 def _last_mile_of_target_us(route: Route) -> int:
-    """The last mile of a route's target: its delay without that of the router before it."""
+    """The last mile of a route's target: its delay minus that of the router before it."""
     trips_us = [min(hop.round_trips_us) for hop in route.hops[-2:] if hop.round_trips_us]
     return max(0, trips_us[1] - trips_us[0]) // 2 if len(trips_us) == 2 else 0

@@ -1,4 +1,4 @@
-"""What an experiment may set of the discovery overlay by random walks."""
+"""The settings of the discovery overlay by random walks."""
 
 from typing import Annotated, Literal
 
@@ -10,11 +10,11 @@ from agents.overlays.random_walk.targets import Heuristic
 WalkLinks = Literal["near", "all"]
 TargetBudget = Literal["capped", "literal"]
 Placement = Literal["cases", "direct"]
-_FEWEST_PEERS = 2  # for which a degree limit is tried out
+_FEWEST_PEERS = 2  # number of peers with which a degree limit is checked
 
 
 class WalkSettings(Struct, frozen=True, kw_only=True):
-    """The settings of `RandomWalk`; what travels in messages has the range of their fields."""
+    """The settings of `RandomWalk`; those sent in messages have the range of their fields."""
 
     heuristic: Annotated[Heuristic, Meta(description="which visited peers become targets")] = (
         "mlink"
@@ -58,5 +58,5 @@ class WalkSettings(Struct, frozen=True, kw_only=True):
     ] = 8
 
     def __post_init__(self) -> None:
-        """Refuse a degree limit that is neither known nor a number."""
+        """Refuse a degree limit that is neither a known name nor a number."""
         degree_limit(self.degree_limit, _FEWEST_PEERS)

@@ -1,10 +1,10 @@
-"""Whether a peer that a random walk visits becomes a target: it will infer the route to the walk's
-origin and find it a place (section 4.2 of Tariq, Koldehofe and Rothermel, DEBS 2013, and the
-baselines of its section 6.1).
+"""Rules by which a peer that a random walk visits becomes a target, that is, infers the route to
+the origin of the walk and places it (section 4.2 of Tariq, Koldehofe and Rothermel, DEBS 2013, and
+the baselines of its section 6.1).
 
-Each rule gets the delay from here to the origin, the delay of the walk's path through the overlay
-without the last miles of peers on the way, the delays of the near neighbours, and MLink's
-tolerance.
+The arguments of each rule are the delay from this peer to the origin, the delay of the walk's path
+over the overlay without the last miles of peers on the path, the delays to the near neighbours, and
+MLink's tolerance.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,23 +25,23 @@ def dbest(origin_us: int, path_us: int, near_us: Sequence[int], tolerance: float
 
 
 def mlink(origin_us: int, path_us: int, near_us: Sequence[int], tolerance: float) -> bool:
-    """The overlay's path is longer than the underlay's, so it misses some underlay links.
+    """The path over the overlay is longer than the underlay route, so it misses underlay links.
 
-    Measured delays are never exact: a path counts as longer from `tolerance` of its delay on.
+    Measured delays are inexact: a path counts as longer if it exceeds the delay by `tolerance`.
     """
     return origin_us < path_us * (1 - tolerance)
 
 
 def every(origin_us: int, path_us: int, near_us: Sequence[int], tolerance: float) -> bool:
-    """A baseline that is not the paper's: every visited peer is a target, until all are spent."""
+    """A baseline that is not in the paper: every visited peer is a target, until k_L are found."""
     return True
 
 
-# DOnly places peers by delay alone; of the rules that ask for delay alone it takes the one that
-# says yes more often, as it is to find as many targets as the others.
+# DOnly places peers by delay alone. Of the two rules by delay it uses the one that holds more
+# often, because it should find as many targets as the other heuristics.
 RULES: dict[str, Rule] = {
     "dworst": dworst, "dbest": dbest, "mlink": mlink, "every": every, "donly": dworst,
 }  # fmt: skip
 
-# Baselines whose targets are chosen beforehand, by somebody who knows the whole network.
+# Baselines whose targets are chosen before the run, with knowledge of the whole network.
 GIVEN = ("tarrand", "nearest", "farthest")

@@ -1,4 +1,4 @@
-"""What waits at a peer of the discovery overlay for a delay or a route."""
+"""Requests at a peer of the discovery overlay that wait for a delay or a route."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from agents.protocol import PeerId
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A walk that waits here for the delay to its origin."""
+    """A walk that waits for the delay to its origin."""
 
     sender: PeerId
     walk: Walk
@@ -17,7 +17,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """A peer that waits for a place until the delay to it is known."""
+    """A peer to be placed that waits for the delay to it."""
 
     route: Routers
     last_mile_us: int
@@ -31,6 +31,6 @@ class Befriending:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A neighbour whose route is inferred from this end too."""
+    """A neighbour whose route is inferred from this end, too."""
 
     delay_us: int

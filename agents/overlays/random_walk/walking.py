@@ -1,4 +1,4 @@
-"""Random walks at one peer: its own, and those of others that pass (lines 3 and 8 to 19 of
+"""The random walks at one peer: its own walk, and those of other peers (lines 3 and 8 to 19 of
 algorithm 1 of Tariq, Koldehofe and Rothermel, DEBS 2013).
 """
 
@@ -13,22 +13,23 @@ from agents.wire.codec import U32_MAX
 
 
 class Walks:
-    """Which walks end here, which go on and where to, and which have this peer as a target."""
+    """Decides which walks end here, where others continue, and which have this peer as a target."""
 
     def __init__(
         self, me: PeerId, settings: WalkSettings, neighbours: Neighbourhood, chance: Random
     ) -> None:
-        self.last_mile_us = 0  # of this peer, as far as it knows
+        self.last_mile_us = 0  # of this peer, as far as it is known
         self.has_begun = False
         self._me = me
         self._settings = settings
         self._neighbours = neighbours
         self._random = chance
         self._is_capped = settings.target_budget == "capped"
-        self._target_of: dict[PeerId, int] = {}  # the walk of each origin that we are a target of
+        # By origin, the walk of which this peer is a target.
+        self._target_of: dict[PeerId, int] = {}
 
     def begin(self) -> Effects:
-        """The one walk of this peer, once it has a neighbour."""
+        """Start the one walk of this peer, once it has a neighbour."""
         if self.has_begun or not self._neighbours:
             return []
         self.has_begun = True
@@ -37,15 +38,15 @@ class Walks:
         return self.pass_on(self._me, Walk(self._me, number, 0, targets, ttl))
 
     def is_over(self, walk: Walk) -> bool:
-        """Whether a walk that has come is not even judged."""
+        """Whether an arriving walk is ignored."""
         return walk.ttl == 0 or (walk.targets == 0 and self._is_capped)
 
     def is_target(self, walk: Walk) -> bool:
-        """Whether this peer is a target of a walk already."""
+        """Whether this peer is already a target of a walk."""
         return self._target_of.get(walk.origin) == walk.number
 
     def accept(self, walk: Walk, origin_us: int) -> Walk | None:
-        """The walk with a target less, if this peer becomes one."""
+        """The walk with one target less, if this peer becomes one."""
         near_us, tolerance = self._neighbours.near_delays_us(), self._settings.mlink_tolerance
         is_good = RULES[self._settings.heuristic](origin_us, walk.path_us, near_us, tolerance)
         if not is_good or self.is_target(walk):
@@ -54,7 +55,7 @@ class Walks:
         return Walk(walk.origin, walk.number, walk.path_us, max(0, walk.targets - 1), walk.ttl)
 
     def pass_on(self, sender: PeerId, walk: Walk) -> Effects:
-        """Send a walk to some random neighbours, which share the targets that are left."""
+        """Forward a walk to random neighbours, which share the remaining targets."""
         chosen = self._choose(sender, walk) if walk.targets > 0 and walk.ttl > 0 else []
         so_far_us = walk.path_us - 2 * self.last_mile_us if walk.origin != self._me else 0
         effects = []
@@ -73,6 +74,6 @@ class Walks:
         return self._random.sample(onward, min(wanted, most))
 
     def _links(self) -> list[PeerId]:
-        """The neighbours that a walk may go on to."""
+        """The neighbours to which a walk may be forwarded."""
         near = [peer for peer, _ in self._neighbours.near()]
         return near if near and self._settings.walk_links == "near" else list(self._neighbours)
