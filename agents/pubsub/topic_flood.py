@@ -42,7 +42,7 @@ class FloodSettings(Struct, frozen=True, kw_only=True):
     """How long a peer remembers what it has forwarded."""
 
     keep_s: Annotated[
-        float, Meta(gt=0, description="how long an event is recognised when it comes again")
+        float, Meta(gt=0, description="time for which a repeated event is recognised")
     ] = 60.0
 
 

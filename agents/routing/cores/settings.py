@@ -14,18 +14,21 @@ Repair = Literal["optimal", "local"]
 class TreeSettings(Struct, frozen=True, kw_only=True):
     """What both have in common: hellos, and when a tree is selected, used and dropped."""
 
-    cores: Annotated[int, Meta(ge=1, le=200, description="core peers")] = 5
-    period_us: Annotated[int, Meta(ge=10_000, le=10**9, description="time from hello to hello")] = (
+    cores: Annotated[int, Meta(ge=1, le=200, description="number of core peers")] = 5
+    period_us: Annotated[int, Meta(ge=10_000, le=10**9, description="time between two hellos")] = (
         2_000_000
     )
     missed_hellos: Annotated[
-        int, Meta(ge=2, le=1_000, description="hellos missed until a neighbour is given up")
+        int,
+        Meta(
+            ge=2, le=1_000, description="missed hellos after which a neighbour is considered dead"
+        ),
     ] = 5
     first_selection_s: Annotated[
-        float, Meta(ge=0, description="when the leader may begin the first selection")
+        float, Meta(ge=0, description="earliest time of the first selection")
     ] = 20.0
     recalculate_s: Annotated[
-        float, Meta(ge=0, description="time from selection to selection; 0: only on request")
+        float, Meta(ge=0, description="time between two selections; 0: only on request")
     ] = 0.0
     settle_s: Annotated[float, Meta(ge=0, description="time to build a tree before it is used")] = (
         10.0
@@ -36,8 +39,8 @@ class TreeSettings(Struct, frozen=True, kw_only=True):
     repair: Annotated[
         Repair,
         Meta(
-            description="optimal: every peer takes a lighter way whenever there is one; local: "
-            "once a tree is built, a peer moves only if it loses its parent"
+            description="optimal: every peer always uses the path of the least weight; local: "
+            "once a tree is built, a peer changes its parent only if it loses it"
         ),
     ] = "optimal"
 
@@ -58,7 +61,8 @@ class CoreSettings(TreeSettings, frozen=True, kw_only=True):
         int, Meta(ge=0, description="weight of a link between peers with nothing in common")
     ] = 1_000
     psi: Annotated[
-        int, Meta(ge=1, le=10_000, description="last events by which interests are compared")
+        int,
+        Meta(ge=1, le=10_000, description="number of last events by which interests are compared"),
     ] = 1_000
 
 

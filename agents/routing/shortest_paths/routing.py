@@ -66,13 +66,18 @@ class ShortestPathRouting(Protocol):
         """When links are told, and when neighbours are given up."""
 
         period_us: Annotated[
-            int, Meta(ge=10_000, le=10**9, description="time from hello to hello")
+            int, Meta(ge=10_000, le=10**9, description="time between two hellos")
         ] = 2_000_000
         missed_hellos: Annotated[
-            int, Meta(ge=2, le=1_000, description="hellos missed until a neighbour is given up")
+            int,
+            Meta(
+                ge=2,
+                le=1_000,
+                description="missed hellos after which a neighbour is considered dead",
+            ),
         ] = 5
         first_trees_s: Annotated[
-            float, Meta(ge=0, description="when links are told for the first time")
+            float, Meta(ge=0, description="time of the first announcement of links")
         ] = 20.0
 
     messages = (*MESSAGES, Farewell)
