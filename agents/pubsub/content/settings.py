@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 
 class ContentSettings(Struct, frozen=True, kw_only=True):
-    """How subscriptions travel, and how events are kept for those who miss them."""
+    """How subscriptions are announced, and how events are kept for peers that lack them."""
 
     psi: Annotated[int, Meta(ge=1, description="recent events in the history of a peer")] = 1_000
     replay_window_s: Annotated[

@@ -1,10 +1,10 @@
-"""What an experiment may set of the routing with cores, and of its baseline, the spanning tree."""
+"""The settings of the routing with cores, and of its baseline, the spanning tree."""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-MST = "mst"  # the strategy of the baseline, which no file can name
+MST = "mst"  # the strategy of the baseline, which files cannot name
 Strategy = Literal["cneigh", "spotent", "rand", "sim", "maxpath", "spath"]
 CorePaths = Literal["tree", "apsp"]
 SimScore = Literal["mean", "sum"]
@@ -12,7 +12,7 @@ Repair = Literal["optimal", "local"]
 
 
 class TreeSettings(Struct, frozen=True, kw_only=True):
-    """What both have in common: hellos, and when a tree is selected, used and dropped."""
+    """Settings of both: hellos, and times at which a tree is selected, used and dropped."""
 
     cores: Annotated[int, Meta(ge=1, le=200, description="number of core peers")] = 5
     period_us: Annotated[int, Meta(ge=10_000, le=10**9, description="time between two hellos")] = (
@@ -67,31 +67,31 @@ class CoreSettings(TreeSettings, frozen=True, kw_only=True):
 
 
 class SpanningTreeSettings(TreeSettings, frozen=True, kw_only=True):
-    """The settings of `SpanningTreeRouting`, which knows no interests."""
+    """The settings of `SpanningTreeRouting`, which does not use interests."""
 
     @property
     def strategy(self) -> str:
-        """The leader finds the minimum spanning tree."""
+        """The leader computes the minimum spanning tree."""
         return MST
 
     @property
     def sim_score(self) -> SimScore:
-        """Nobody votes."""
+        """There are no votes."""
         return "mean"
 
     @property
     def core_paths(self) -> CorePaths:
-        """Its root is the first of the cores."""
+        """The root is the first of the cores."""
         return "tree"
 
     @property
     def alpha_us(self) -> int:
-        """A link weighs as much as its delay."""
+        """The weight of a link is its delay."""
         return 0
 
     @property
     def psi(self) -> int:
-        """No events are compared, and at least one is kept."""
+        """Events are not compared, and at least one is kept."""
         return 1
 
 
