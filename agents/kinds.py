@@ -33,6 +33,7 @@ LAYERS: dict[str, dict[str, str]] = {
     },
     "pubsub": {
         "content": "agents.pubsub.content.forwarder.Content",
+        "scribe": "agents.pubsub.scribe.scribe.Scribe",
         "topic-flood": "agents.pubsub.topic_flood.TopicFlood",
     },
 }

@@ -116,6 +116,7 @@ RECORDS: dict[str, dict[str, Fields]] = {
             "published_us": Field(int, "the time of its publication", is_optional=True),
         },
         "event_repeated": _COPY,
+        "event_done": {"event_id": _EVENT},
     },
     "application": {
         "subscribed": _INTEREST,

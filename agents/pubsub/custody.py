@@ -43,6 +43,11 @@ A message with an event arrives:
 The publisher begins with `part = custody.begin(now_us, key, is_relay=...)` and goes on in the same
 way. `Forwarder.on_part_done` is called for such parts only, unless they were done before.
 
+A relay that finds out later that it handles the part itself, as when the root of a key failed and
+this peer follows, waits for a handled part of its own:
+
+    handled = custody.delegate(now_us, part, key)   # and go on with it as with a part that arrived
+
 A message returns: `Forwarder.on_part_returned(now_us, part, message, receiver)` is to send it
 again, hold it, split it, or do nothing if nobody is left to receive it. `receiver` is None for a
 message that was held. Custody settles the part afterwards. Held messages return twice a second, and
@@ -74,6 +79,7 @@ _LOOK_US = 500_000  # from one look at what is open to the next
 _INQUIRE_US = 2_000_000  # from sending to asking, and from asking to asking again
 _TOKEN_TICK_US = 10  # a peer sends fewer messages than one in this time
 _TOKENS = 300  # in one message
+_SELF = 0  # no peer has this address; stands for this one
 
 
 @message(160, role="control")
@@ -158,6 +164,10 @@ class Custody:
         """The handled part with this key, if this peer remembers one."""
         return self._handled.get(key)
 
+    def is_relaying(self, key: Hashable) -> bool:
+        """Whether a part with this key is being passed on."""
+        return self._relaying[key] > 0
+
     def take(
         self, now_us: int, sender: PeerId, token: int, key: Hashable, *, is_relay: bool
     ) -> Part:
@@ -180,6 +190,10 @@ class Custody:
         part = self._find_or_make(key, is_relay)
         part.is_own = True
         return part
+
+    def delegate(self, now_us: int, part: Part, key: Hashable) -> Part:
+        """A part that this peer handles itself, and that another part of its waits for."""
+        return self.take(now_us, _SELF, self._keep(now_us, part, _SELF, None), key, is_relay=False)
 
     def send(self, now_us: int, part: Part, to: PeerId, message: Any) -> Effects:
         """Send a message of a part, and keep it until the receiver reports it done."""
@@ -243,7 +257,7 @@ class Custody:
         """Send reports, or look at what is open."""
         assert isinstance(name, tuple)
         self._timers.discard(name[1])
-        return self._send_reports() if name[1] == "report" else self._look(now_us)
+        return self._send_reports(now_us) if name[1] == "report" else self._look(now_us)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Return a message that was never acknowledged."""
@@ -314,19 +328,21 @@ class Custody:
         unknown = tuple(token for token, part in parts.items() if part is None)
         return [Send(sender, Report(done, unknown), reliable=True)] if done or unknown else ()
 
-    def _send_reports(self) -> Effects:
-        effects = [
-            Send(peer, Report(tuple(tokens[start : start + _TOKENS]), ()), reliable=True)
-            for peer, tokens in self._due.items()
-            for start in range(0, len(tokens), _TOKENS)
-        ]
-        self._due.clear()
+    def _send_reports(self, now_us: int) -> Effects:
+        effects: list[Effect] = []
+        due, self._due = self._due, defaultdict(list)
+        for token in due.pop(_SELF, ()):
+            effects += self._close(now_us, token) if token in self._sent else ()
+        for peer, tokens in due.items():
+            for start in range(0, len(tokens), _TOKENS):
+                report = Report(tuple(tokens[start : start + _TOKENS]), ())
+                effects.append(Send(peer, report, reliable=True))
         return effects
 
     def _look(self, now_us: int) -> Effects:
         """Watch receivers that take long, ask those that take longer, and try what is held."""
         slow = {s.to for s in self._sent.values() if now_us - s.since_us >= _LOOK_US}
-        watched = frozenset(peer for peer in slow if peer is not None)
+        watched = frozenset(peer for peer in slow if peer)
         effects: list[Effect] = []
         if watched != self._watched:
             self._watched = watched
@@ -338,7 +354,7 @@ class Custody:
     def _inquire(self, now_us: int) -> Effects:
         asked: defaultdict[PeerId, list[int]] = defaultdict(list)
         for token, sent in self._sent.items():
-            if sent.to is not None and now_us - sent.asked_us >= _INQUIRE_US:
+            if sent.to and now_us - sent.asked_us >= _INQUIRE_US:  # neither held nor handled here
                 sent.asked_us = now_us
                 asked[sent.to].append(token)
         return [

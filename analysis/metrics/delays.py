@@ -6,7 +6,6 @@ event to each host other than its publisher; `analysis/metrics/overlay.py` has t
 of peers.
 """
 
-from collections import Counter
 from typing import Any
 
 from analysis.metrics.evidence import Evidence, Input
@@ -61,13 +60,8 @@ def hops(evidence: Evidence) -> dict[str, Any] | None:
     known = evidence.to_others["hops"].dropna()
     if known.empty:
         return None
-    total, times = int(known.sum()), Counter(known.astype("int64").tolist())
-    return {
-        "mean": total / len(known),
-        "max": int(known.max()),
-        "count": len(known),
-        "distribution": {str(length): n for length, n in sorted(times.items())},
-    }
+    total = int(known.sum())
+    return {"mean": total / len(known), "max": int(known.max()), "count": len(known)}
 
 
 def _packet_rdp(evidence: Evidence) -> dict[str, Any] | None:
@@ -145,13 +139,11 @@ METRICS = (
     Metric(
         "hops",
         "overlay links",
-        "Path length",
-        "Overlay hops from the publisher to a subscriber, of the copy that was delivered: mean, "
-        "maximum, number of deliveries (count), and deliveries by length (distribution).",
+        "Overlay hops",
+        "Overlay links on the path of a delivery to another host.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         hops,
         why_null="no delivery has a hop count",
-        summary=(Part("mean", "Path length, mean"), Part("max", "Path length, maximum")),
     ),
 )

@@ -4,16 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analysis.metrics import (
-    agent_tables,
     communication,
     delays,
     delivery,
     discovery,
-    offline_walk,
     overlay,
     recovery,
     routing,
-    topics,
     traffic,
 )
 from analysis.metrics.metric import Metric, look_up
@@ -26,9 +23,6 @@ METRICS: tuple[Metric, ...] = (
     *delays.METRICS,
     *routing.METRICS,
     *communication.METRICS,
-    *topics.METRICS,
-    *agent_tables.METRICS,
-    *offline_walk.METRICS,
     *discovery.METRICS,
     *overlay.METRICS,
 )

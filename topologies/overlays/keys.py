@@ -1,19 +1,12 @@
 """Keys of topics, and digits of 64-bit identifiers."""
 
-from hashlib import blake2b
-
 import numpy as np
 
 from topologies.overlays.arrays import Numbers
 from topologies.overlays.overlay import Keys
+from topologies.overlays.topic_keys import KEY_BITS, topic_key
 
-KEY_BITS = 64
 _HALF = np.uint64(32)
-
-
-def topic_key(topic: int) -> int:
-    """BLAKE2b-64 of the decimal topic number, its first byte the highest."""
-    return int.from_bytes(blake2b(str(topic).encode(), digest_size=KEY_BITS // 8).digest(), "big")
 
 
 def topic_keys(topics: int) -> Keys:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from topologies.overlays.arrays import Numbers
 from topologies.overlays.interests import Interests
-from topologies.overlays.keys import KEY_BITS, draw_ids
+from topologies.overlays.keys import draw_ids
 from topologies.overlays.offline_overlay import OfflineOverlay
 from topologies.overlays.overlay import Keys, Overlay, distinct_edges
+from topologies.overlays.topic_keys import KEY_BITS
 
 
 class PastrySettings(Struct, frozen=True, kw_only=True):

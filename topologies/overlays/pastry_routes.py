@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from topologies.errors import TopologyError
 from topologies.overlays.arrays import Numbers, index_ranges
 from topologies.overlays.key_routes import NOWHERE, KeyRoutes, Targets
-from topologies.overlays.keys import KEY_BITS, common_bits, topic_keys
+from topologies.overlays.keys import common_bits, topic_keys
 from topologies.overlays.overlay import Keys, Overlay
 from topologies.overlays.pastry import PastrySettings
+from topologies.overlays.topic_keys import KEY_BITS
 
 
 class PastryRoutes(KeyRoutes):

@@ -8,8 +8,9 @@ import numpy as np
 
 from topologies.overlays.arrays import Numbers, index_ranges
 from topologies.overlays.key_routes import NOWHERE, KeyRoutes, Targets
-from topologies.overlays.keys import KEY_BITS, topic_keys
+from topologies.overlays.keys import topic_keys
 from topologies.overlays.overlay import Keys, Overlay
+from topologies.overlays.topic_keys import KEY_BITS
 
 _ZERO = np.uint64(0)
 

@@ -12,9 +12,10 @@ from topologies.errors import TopologyError
 from topologies.overlays.arrays import Numbers
 from topologies.overlays.interests import Interests
 from topologies.overlays.key_routes import NOWHERE, KeyRoutes, Targets
-from topologies.overlays.keys import KEY_BITS, common_bits, draw_ids, topic_keys
+from topologies.overlays.keys import common_bits, draw_ids, topic_keys
 from topologies.overlays.offline_overlay import NoSettings, OfflineOverlay
 from topologies.overlays.overlay import Keys, Overlay, distinct_edges
+from topologies.overlays.topic_keys import KEY_BITS
 
 
 class SkipNet(OfflineOverlay):

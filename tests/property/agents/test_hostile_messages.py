@@ -62,6 +62,16 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
         "routing": {"kind": "opt"},
         "workload": {"kind": "content-zipf", "start_s": 0.0},
     },
+    "ring, scribe": {
+        "overlay": {"kind": "ring"},
+        "pubsub": {"kind": "scribe"},
+        "workload": {"kind": "topics-zipf", "topics": 5, "start_s": 0.0},
+    },
+    "ring, scribe with cached roots": {
+        "overlay": {"kind": "ring"},
+        "pubsub": {"kind": "scribe", "root": "cached", "keep_s": 2.0},
+        "workload": {"kind": "topics-zipf", "topics": 5, "start_s": 0.0},
+    },
     "walks, flooded topics": {
         "overlay": {"kind": "tdo-walk"},
         "pubsub": {"kind": "topic-flood"},

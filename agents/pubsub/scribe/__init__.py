@@ -1,0 +1,1 @@
+"""Scribe and iScribe: a tree for each topic, rooted at the topic's rendezvous point."""

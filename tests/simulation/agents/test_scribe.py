@@ -1,0 +1,87 @@
+"""Scribe on a ring: trees, their repair, and delivery exactly once whatever fails."""
+
+from random import Random
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from agents.pubsub.scribe.scribe import Scribe
+from tests.fixtures.oracle_ring import TopicCrowd
+from topologies.overlays.scribe import Scribe as OfflineScribe
+from topologies.overlays.scribe import ScribeSettings
+
+
+def crowd(peers: int, subscribers: list[int], topic: int = 5, **settings: object) -> TopicCrowd:
+    """Peers that are up, some of which subscribe to a topic."""
+    made = TopicCrowd(Scribe, peers, **settings)  # type: ignore[arg-type]
+    for number in subscribers:
+        made.subscribe(number, topic)
+    return made.start(*range(peers)).run(6)
+
+
+def test_every_subscriber_gets_an_event_once_and_nobody_else_does() -> None:
+    peers = crowd(12, [1, 3, 4, 8, 11])
+    event = peers.publish(0, 5)
+    own = peers.publish(3, 5)
+    peers.run(1)
+    assert peers.delivered(event) == [1, 3, 4, 8, 11]
+    assert peers.delivered(own) == [1, 4, 8, 11]
+    assert {values["event_id"] for _, values in peers.recorded("event_done")} == {event, own}
+    assert len(peers.recorded("ready")) == 12
+    assert peers.sent("Leave") + peers.sent("Confirm") + peers.sent("Inquiry") == 0
+
+
+@pytest.mark.parametrize("root", ["routed", "cached"])
+def test_events_take_the_messages_of_the_offline_walk(root: Literal["routed", "cached"]) -> None:
+    chance, peers = Random(root), TopicCrowd(Scribe, 24, root=root)
+    for number in range(24):
+        peers.subscribe(number, *chance.sample(range(9), chance.randrange(4)))
+    peers.start(*range(24)).run(8)
+    published = [(chance.randrange(24), chance.randrange(9)) for _ in range(100)]
+    for publisher, topic in published:
+        peers.publish(publisher, topic)
+        peers.run(0.2)
+    settings = ScribeSettings(root=root)
+    offline = OfflineScribe.disseminate(peers.run(2).overlay(), np.array(published), settings)
+    assert peers.counts() == offline
+    assert offline.missed == 0 and offline.hops > offline.deliveries > 0
+
+
+@pytest.mark.parametrize("root", ["routed", "cached"])
+def test_the_root_may_crash_before_and_after_an_event(root: str) -> None:
+    subscribers = [0, 2, 3, 5, 7, 8, 9, 12]
+    peers = crowd(14, subscribers, root=root)
+    for _ in range(3):
+        victim = peers.root(5)
+        publisher = next(n for n in (1, 4, 6) if n in peers.agents and n != victim)
+        peers.publish(publisher, 5)
+        peers.run(0.05).kill(victim)
+        peers.publish(publisher, 5)
+        peers.run(8)
+    stayed = [number for number in subscribers if number in peers.agents]
+    assert len(stayed) >= 5 and peers.faults(stayed) == []
+    done = [values["event_id"] for _, values in peers.recorded("event_done")]
+    assert sorted(done) == sorted(peers.published)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whoever_stays_gets_everything_once_while_others_come_and_go(seed: int) -> None:
+    chance = Random(seed)
+    peers = TopicCrowd(Scribe, 16, seed, loss_percent=5.0)
+    stay = chance.sample(range(16), 8)
+    movers = [number for number in range(16) if number not in stay]
+    for number in range(16):
+        peers.subscribe(number, *chance.sample(range(3), 2))
+    peers.start(*range(16)).run(8)
+    for _ in range(30):
+        mover = chance.choice(movers)
+        if mover in peers.agents:
+            chance.choice([peers.kill, peers.leave])(mover)
+        else:
+            peers.start(mover)
+        for _ in range(2):
+            peers.publish(chance.choice(stay), chance.randrange(3))
+            peers.run(chance.random())
+    peers.run(30)
+    assert peers.faults(stay) == []
