@@ -78,6 +78,10 @@ class AgentRecords:
         last = self.table.group_by("host").aggregate([("time_us", "max")])
         return dict(zip(last["host"].to_pylist(), last["time_us_max"].to_pylist(), strict=True))
 
+    def until(self, time_us: int) -> "AgentRecords":
+        """The records that were made until a time."""
+        return AgentRecords(self.table.filter(pc.field("time_us") <= time_us), self.notes)
+
     def _of(self, kinds: Iterable[str]) -> pa.Table:
         wanted = pa.array(sorted(kinds), pa.string())
         return self.table.filter(pc.is_in(self.table["what"], value_set=wanted))

@@ -1,8 +1,9 @@
-"""The discovery overlay that a run ended with, folded from what its agents recorded.
+"""The overlay that a run ended with, folded from what its agents recorded.
 
 A peer records every neighbour it gets and loses, and every route it finds out. An overlay link
-is one that both of its ends hold (the TDO paper, section 2, takes links as symmetric), and the
-peers are the hosts whose agents lived to the end of the run and had not left.
+is one that both of its ends hold (the TDO paper, section 2, takes links as symmetric); in a
+directed overlay it is there while its owner holds it. The peers are the hosts whose agents lived to
+the end of the run and had not left.
 """
 
 from collections import Counter
@@ -12,11 +13,12 @@ from ipaddress import IPv4Address
 
 from analysis.agent_lives import AgentLives
 from analysis.agent_records import AgentRecord, AgentRecords
+from analysis.held_links import KINDS, HeldLinks, Roles
 from topologies.underlay import Underlay
 
 PeerLink = tuple[str, str]
 
-_KINDS = ("agent_started", "neighbour_added", "neighbour_removed", "route_inferred", "route_known")
+_KINDS = (*KINDS, "route_inferred", "route_known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,9 @@ class FoundRoute:
 class Overlay:
     """The peers that were alive at the end, their links, and what was found out on the way.
 
-    A link has its ends in the order of the peers. It is distant if neither end holds it as
-    a near one. `one_sided` counts links between peers that only one end holds, and
-    `stale` those to hosts that are no longer peers.
+    A link has its ends in the order of the peers, in a directed overlay its owner first. It is
+    distant if neither end holds it as a near one. `one_sided` counts links between peers that only
+    one end holds, and `stale` those to hosts that are no longer peers.
     """
 
     peers: tuple[str, ...]
@@ -48,6 +50,7 @@ class Overlay:
     sent_by_kind: Mapping[str, int] = field(default_factory=dict)
     is_recorded: bool = True
     notes: tuple[str, ...] = ()
+    is_directed: bool = False
 
     @property
     def links(self) -> frozenset[PeerLink]:
@@ -56,14 +59,18 @@ class Overlay:
 
 
 def fold_overlay(
-    underlay: Underlay, records: AgentRecords, lives: AgentLives, notes: Iterable[str] = ()
+    underlay: Underlay,
+    records: AgentRecords,
+    lives: AgentLives,
+    notes: Iterable[str] = (),
+    is_directed: bool = False,
 ) -> Overlay:
     """The overlay at the end of a run; `notes` are what else a reader of it should know."""
     folding = _Folding({int(IPv4Address(at)): name for at, name in underlay.name_at.items()})
     for record in records.rows(*_KINDS):
         folding.take(record)
     peers = tuple(host.name for host in underlay.hosts if host.name in lives.at_end)
-    near, distant, one_sided, stale = _match_views(peers, folding.views)
+    near, distant, one_sided, stale = _match_views(peers, folding.held.of, is_directed)
     return Overlay(
         peers,
         near,
@@ -75,6 +82,7 @@ def fold_overlay(
         _total_by_kind(report.values for report in lives.reports.values()),
         folding.is_recorded,
         (*notes, *records.notes, *lives.notes),
+        is_directed,
     )
 
 
@@ -83,7 +91,7 @@ class _Folding:
 
     def __init__(self, host_at: Mapping[int, str]) -> None:
         self._host_at = host_at
-        self.views: dict[str, dict[str, bool]] = {}
+        self.held = HeldLinks(host_at)
         self.inferred: list[FoundRoute] = []
         self.known: list[FoundRoute] = []
         self.is_recorded = False
@@ -91,17 +99,12 @@ class _Folding:
     def take(self, record: AgentRecord) -> None:
         host, values = record.host, record.values
         match record.what:
-            case "agent_started":
-                self.views[host] = {}
-            case "neighbour_added":
-                view = self.views.setdefault(host, {})
-                view[self._name(values["peer"])] = bool(values.get("is_distant", False))
-            case "neighbour_removed":
-                self.views.setdefault(host, {}).pop(self._name(values["peer"]), None)
             case "route_inferred":
                 self.inferred.append(self._route(host, values["peer"], values))
             case "route_known":
                 self.known.append(self._route(host, values["peer"], values))
+            case _:
+                self.held.take(record)
         self.is_recorded |= record.what != "agent_started"
 
     def _name(self, address: int) -> str:
@@ -113,7 +116,7 @@ class _Folding:
 
 
 def _match_views(
-    peers: tuple[str, ...], views: Mapping[str, Mapping[str, bool]]
+    peers: tuple[str, ...], views: Mapping[str, Mapping[str, Roles]], is_directed: bool
 ) -> tuple[frozenset[PeerLink], frozenset[PeerLink], int, int]:
     """The near links, the distant ones, and the numbers of one-sided and of stale ones."""
     order = {name: number for number, name in enumerate(peers)}
@@ -121,15 +124,16 @@ def _match_views(
     near: set[PeerLink] = set()
     stale = 0
     for peer in peers:
-        for other, is_distant in views.get(peer, {}).items():
+        for other, roles in views.get(peer, {}).items():
             if other not in order:
                 stale += 1
                 continue
-            link = (peer, other) if order[peer] < order[other] else (other, peer)
+            is_in_order = is_directed or order[peer] < order[other]
+            link = (peer, other) if is_in_order else (other, peer)
             held[link] += 1
-            if not is_distant:
+            if not all(roles.values()):
                 near.add(link)
-    links = {link for link, ends in held.items() if ends == 2}
+    links = {link for link, ends in held.items() if is_directed or ends == 2}
     return frozenset(links & near), frozenset(links - near), len(held) - len(links), stale
 
 

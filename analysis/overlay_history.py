@@ -1,11 +1,11 @@
-"""The links of the discovery overlay at any time of a run, for runs in which they change.
+"""The links of the overlay at any time of a run, for runs in which they change.
 
-The rules are those of `analysis.overlay`: a link is there while both of its ends hold it and the
-agents of both run. An agent that starts holds no links; one that ended has none, though its
-neighbours may hold theirs until they notice.
+The rules are those of `analysis.overlay`: a link is there while both of its ends hold it (in a
+directed overlay, its owner) and the agents of both run. An agent that starts holds no links; one
+that ended has none, though its neighbours may hold theirs until they notice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import NamedTuple
@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 
 from analysis.agent_lives import AgentLives
 from analysis.agent_records import AgentRecords
+from analysis.held_links import KINDS, HeldLinks
 from analysis.overlay import PeerLink
 from analysis.unicast import Numbers
 from topologies.underlay import Underlay
-
-_KINDS = ("agent_started", "neighbour_added", "neighbour_removed")
 
 
 class LinkChange(NamedTuple):
@@ -33,7 +32,7 @@ class LinkChange(NamedTuple):
 class OverlayHistory:
     """All changes of links in the order of their times, beginning without any link.
 
-    A link has its ends in the order of the hosts.
+    A link has its ends in the order of the hosts, in a directed overlay its owner first.
     """
 
     changes: tuple[LinkChange, ...]
@@ -55,24 +54,25 @@ class OverlayHistory:
 
 
 def fold_history(
-    underlay: Underlay, records: AgentRecords, lives: AgentLives
+    underlay: Underlay, records: AgentRecords, lives: AgentLives, is_directed: bool = False
 ) -> OverlayHistory | None:
     """The links over time; None if none can change after the first event is published."""
     if not _may_change(records, lives):
         return None
-    order = {host.name: number for number, host in enumerate(underlay.hosts)}
     host_at = {int(IPv4Address(at)): name for at, name in underlay.name_at.items()}
-    folding = _Folding(order)
+    held = HeldLinks(host_at)
+    folding = _Folding([host.name for host in underlay.hosts], is_directed)
     ends = sorted(lives.ends, key=lambda end: end[1], reverse=True)
-    for record in records.rows(*_KINDS):
+    for record in records.rows(*KINDS):
         # An agent that starts again ended before, at the latest at the same time.
         while ends and ends[-1][1] <= record.time_us:
             folding.end(*ends.pop())
-        peer = host_at.get(record.values.get("peer", 0))
+        held.take(record)
+        peer = host_at.get(record.values.get("peer", 0), "")
         if record.what == "agent_started":
             folding.start(record.host, record.time_us)
-        elif peer in order:
-            folding.hold(record.host, peer, record.what == "neighbour_added", record.time_us)
+        else:
+            folding.hold(record.host, peer, peer in held.of[record.host], record.time_us)
     for end in reversed(ends):
         folding.end(*end)
     return OverlayHistory(tuple(folding.changes))
@@ -86,38 +86,60 @@ def _may_change(records: AgentRecords, lives: AgentLives) -> bool:
         return False
     is_late = pc.greater_equal(time_us, first_us)
     late = set(what.filter(is_late).unique().to_pylist())
-    return bool(late & set(_KINDS)) or any(end_us >= first_us for _, end_us in lives.ends)
+    return bool(late & set(KINDS)) or any(end_us >= first_us for _, end_us in lives.ends)
 
 
 class _Folding:
     """Who holds which links after some of the records."""
 
-    def __init__(self, order: dict[str, int]) -> None:
-        self._order = order
-        self._views: dict[str, set[str]] = {host: set() for host in order}
+    def __init__(self, hosts: Sequence[str], is_directed: bool) -> None:
+        self._order = {host: number for number, host in enumerate(hosts)}
+        self._is_directed = is_directed
+        self._views: dict[str, set[str]] = {host: set() for host in hosts}
         self._ended: set[str] = set()
+        self._links: set[PeerLink] = set()
         self.changes: list[LinkChange] = []
 
     def start(self, host: str, time_us: int) -> None:
         """An agent starts, with no links."""
         self._drop_all(host, time_us)
         self._ended.discard(host)
+        self._update_incoming(host, time_us)
 
     def end(self, host: str, time_us: int) -> None:
         """An agent ends; what is recorded of it until it starts again does not count."""
         self._drop_all(host, time_us)
         self._ended.add(host)
+        self._update_incoming(host, time_us)
 
     def hold(self, host: str, peer: str, is_held: bool, time_us: int) -> None:
         """An agent gets a neighbour, or loses it."""
         view = self._views.get(host)
-        if view is None or host in self._ended or (peer in view) == is_held:
+        is_known = peer in self._views and host not in self._ended
+        if view is None or not is_known or (peer in view) == is_held:
             return
         view ^= {peer}
-        if host in self._views[peer]:
-            pair = (host, peer) if self._order[host] < self._order[peer] else (peer, host)
-            self.changes.append(LinkChange(time_us, pair))
+        self._update(host, peer, time_us)
 
     def _drop_all(self, host: str, time_us: int) -> None:
         for peer in sorted(self._views.get(host, ())):
             self.hold(host, peer, is_held=False, time_us=time_us)
+
+    def _update_incoming(self, host: str, time_us: int) -> None:
+        """In a directed overlay, a link to an agent that ended is there for its owner alone."""
+        if self._is_directed:
+            for owner in sorted(owner for owner, view in self._views.items() if host in view):
+                self._update(owner, host, time_us)
+
+    def _update(self, host: str, peer: str, time_us: int) -> None:
+        """Note whether the link of two agents appeared or disappeared."""
+        is_in_order = self._is_directed or self._order[host] < self._order[peer]
+        link = (host, peer) if is_in_order else (peer, host)
+        if self._is_there(host, peer) != (link in self._links):
+            self._links ^= {link}
+            self.changes.append(LinkChange(time_us, link))
+
+    def _is_there(self, host: str, peer: str) -> bool:
+        if peer not in self._views[host] or peer in self._ended:
+            return False
+        return self._is_directed or host in self._views[peer]

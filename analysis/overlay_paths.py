@@ -37,15 +37,20 @@ class OverlayPaths:
 
 
 def find_paths(
-    unicast: Unicast, links: Iterable[PeerLink], last_miles: bool = True
+    unicast: Unicast,
+    links: Iterable[PeerLink],
+    last_miles: bool = True,
+    is_directed: bool = False,
 ) -> OverlayPaths:
     """The shortest paths over overlay links, each as long as the unicast route it stands for.
+
+    Directed links lead from their first end to the second, others both ways.
 
     Without `last_miles` the ways down to a peer and up again are taken off for the peers in
     the middle of a path. What is left of p, q, …, s is the way up from p, the delays between
     the routers of each two, and the way down to s; so those delays are the weights.
     """
-    source, target = directed_ends(unicast, links)
+    source, target = directed_ends(unicast, links, is_directed)
     weighed_us = unicast.delay_us if last_miles else unicast.between_routers_us
     weight = _pack(unicast, weighed_us, source, target)
     distance = _distances(len(unicast.number), source, target, weight.astype(np.float64))
@@ -59,12 +64,14 @@ def find_paths(
     return OverlayPaths(is_reached, delay_us, whole % _MICROSECOND, distance)
 
 
-def find_delays(unicast: Unicast, links: Iterable[PeerLink], sources: Numbers) -> Numbers:
+def find_delays(
+    unicast: Unicast, links: Iterable[PeerLink], sources: Numbers, is_directed: bool = False
+) -> Numbers:
     """The delays of the shortest paths with last miles from some peers to all; -1 without a path.
 
     A row for each source. A peer is 0 from itself.
     """
-    source, target = directed_ends(unicast, links)
+    source, target = directed_ends(unicast, links, is_directed)
     weight = _pack(unicast, unicast.delay_us, source, target).astype(np.float64)
     distance = _distances(len(unicast.number), source, target, weight, sources)
     whole = np.where(np.isfinite(distance), distance, -_MICROSECOND)
@@ -72,13 +79,15 @@ def find_delays(unicast: Unicast, links: Iterable[PeerLink], sources: Numbers) -
     return delay_us
 
 
-def count_tree_crossings(unicast: Unicast, links: Iterable[PeerLink], paths: OverlayPaths) -> int:
+def count_tree_crossings(
+    unicast: Unicast, links: Iterable[PeerLink], paths: OverlayPaths, is_directed: bool = False
+) -> int:
     """The crossings of a message that each peer sends to all others along its tree of these paths.
 
     The paths are those over these links with last miles. Where two peers could be next on the way,
     the link that crosses less is taken.
     """
-    source, target = directed_ends(unicast, links)
+    source, target = directed_ends(unicast, links, is_directed)
     weight = _pack(unicast, unicast.delay_us, source, target)
     tree = _last_crossings(unicast, source, target, weight, paths.distance)
     return int(tree[paths.is_reached].sum())
@@ -92,10 +101,14 @@ def count_pieces(unicast: Unicast, links: Iterable[PeerLink]) -> int:
     return int(connected_components(graph, directed=False, return_labels=False))
 
 
-def directed_ends(unicast: Unicast, links: Iterable[PeerLink]) -> tuple[Numbers, Numbers]:
-    """The numbers of the peers at both ends of each link, once in either direction."""
+def directed_ends(
+    unicast: Unicast, links: Iterable[PeerLink], is_directed: bool = False
+) -> tuple[Numbers, Numbers]:
+    """The numbers of the peers at both ends of each link, once in each direction that it has."""
     ends = [(unicast.number[a], unicast.number[b]) for a, b in sorted(links)]
     a, b = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    if is_directed:
+        return a, b
     return np.concatenate([a, b]), np.concatenate([b, a])
 
 

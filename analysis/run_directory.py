@@ -127,15 +127,29 @@ class RecordedRun:
         """What the publish/subscribe layer promised; None if that was not recorded."""
         return self.document.get("guarantee")
 
+    @property
+    def has_directed_overlay(self) -> bool:
+        """Whether the links of the overlay are one-way."""
+        about = self.document.get("overlay")
+        return isinstance(about, dict) and bool(about.get("is_directed"))
+
+    @property
+    def is_topic_based(self) -> bool:
+        """Whether interests and publications are topics."""
+        kind = str((self.experiment.get("workload") or {}).get("kind", ""))
+        return bool(self.document.get("matching", "") == "topics" or kind.startswith("topics-"))
+
     @cached_property
     def overlay(self) -> Overlay:
         """The overlay at the end of the run."""
-        return fold_overlay(self.underlay, self.records, self.lives, self.notes())
+        return fold_overlay(
+            self.underlay, self.records, self.lives, self.notes(), self.has_directed_overlay
+        )
 
     @cached_property
     def overlay_history(self) -> OverlayHistory | None:
         """The overlay over time; None if it does not change after the first event."""
-        return fold_history(self.underlay, self.records, self.lives)
+        return fold_history(self.underlay, self.records, self.lives, self.has_directed_overlay)
 
     @cached_property
     def workload(self) -> WorkloadTables:

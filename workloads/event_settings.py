@@ -10,14 +10,14 @@ from workloads.schedule import Schedule
 class EventSettings(Struct, frozen=True, kw_only=True):
     """How many events there are, when, and who comes and goes meanwhile."""
 
-    events: Annotated[int, Meta(ge=0, description="events in all")] = 200
+    events: Annotated[int, Meta(ge=0, description="number of events")] = 200
     rate_per_s: Annotated[float, Meta(gt=0, description="events per second")] = 20.0
-    start_s: Annotated[float, Meta(ge=0, description="when the first event is published")] = 40.0
+    start_s: Annotated[float, Meta(ge=0, description="time of the first event")] = 40.0
     payload_bytes: Annotated[
         int, Meta(ge=0, le=1_414, description="bytes that an event carries beside its content")
     ] = 0
     churn: Annotated[
-        float, Meta(ge=0, le=1, description="the share of peers that leaves at each step")
+        float, Meta(ge=0, le=1, description="share of the peers that leaves at each step of churn")
     ] = 0.0
     churn_every_events: Annotated[
         int, Meta(ge=1, description="events between two steps of churn")

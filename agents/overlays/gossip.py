@@ -93,7 +93,9 @@ class GossipSize(Protocol):
             1_000_000
         )
         rounds: Annotated[int, Meta(ge=0, description="exchanges of a peer in an epoch")] = 40
-        epochs: Annotated[int, Meta(ge=0, description="estimates, one after the other")] = 1
+        epochs: Annotated[
+            int, Meta(ge=0, description="number of estimates, one after the other")
+        ] = 1
 
     settings: Settings
     messages = (Push, Pull)

@@ -1,8 +1,8 @@
-"""The application on top of an agent: its part of the workload, the same on both backends.
+"""The application of an agent: its part of the workload, the same on both backends.
 
-It subscribes, unsubscribes and publishes at the times that the workload gives, and records what it
-did and what was delivered to it. A second delivery of an event is recorded like the first. The
-publisher's own event is delivered here, without the layers below.
+It subscribes, unsubscribes and publishes at the times of the workload, and records this and what is
+delivered to it. A second delivery of an event is recorded like the first. The publisher's own event
+is delivered here, without the layers below.
 """
 
 from collections.abc import Hashable
@@ -42,15 +42,15 @@ class Application(Protocol):
     def __init__(self, given: Surroundings, has_trees: bool = False) -> None:
         super().__init__(given)
         self._share = given.workload
-        self._held: dict[int, OwnInterest] = {}  # by their numbers
-        self._changes: list[tuple[int, OwnInterest]] = []  # still to come, the next one last
+        self._held: dict[int, OwnInterest] = {}  # by number
+        self._changes: list[tuple[int, OwnInterest]] = []  # future changes, the next one last
         self._unpublished: list[OwnPublication] = []  # the next one last
         self._version = NO_TREE if has_trees else None
         self._suspended: set[int | None] = set()
         self._is_ready = False
 
     def on_start(self, now_us: int) -> Effects:
-        """Subscribe to what this peer wants now, and wait for the rest."""
+        """Subscribe to the present interests, and set a timer for the next change."""
         effects: list[Effect] = []
         for interest in self._share.interests_at(now_us):
             effects += self._subscribe(interest)
@@ -65,7 +65,7 @@ class Application(Protocol):
         ]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Publish, or change what this peer wants."""
+        """Publish, or change the interests."""
         if name == _PUBLISH:
             publication = self._unpublished.pop()
             return [*self._publish(publication), *self._await_publication(now_us)]
@@ -77,7 +77,7 @@ class Application(Protocol):
         return [*effects, *self._tell_interests(), *self._await_change(now_us)]
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Note the tree that is published on, that a layer is ready, or that publishing pauses."""
+        """Record the tree for publications and readiness, or pause and resume publications."""
         if isinstance(content, CurrentTree):
             self._version = content.version
         elif isinstance(content, Suspend):
@@ -139,6 +139,6 @@ class Application(Protocol):
 def _changes_after(
     now_us: int, interests: tuple[OwnInterest, ...]
 ) -> list[tuple[int, OwnInterest]]:
-    """When interests begin and end after a time; those that last to the end of time do not end."""
+    """When interests begin and end after a time; those that last to the end do not end."""
     times = ((at_us, one) for one in interests for at_us in (one.from_us, one.until_us))
     return [(at_us, one) for at_us, one in times if now_us < at_us < NEVER_US]

@@ -1,7 +1,7 @@
-"""Topic-based flooding: each event goes over every link of the overlay, and subscribers deliver it.
+"""Topic-based flooding: each event is sent over every overlay link, and subscribers deliver it.
 
-It needs nothing but neighbours, so it runs on any overlay, and is the simplest baseline: peers that
-do not want an event receive and forward it like all others.
+It needs only neighbours, so it runs on any overlay, and is the simplest baseline: peers without a
+matching interest receive and forward events, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,12 +25,12 @@ from agents.protocol import (
 )
 from agents.wire.codec import U8, U32, U64, message
 
-_MOST_HOPS = 255  # that the header can hold
+_MOST_HOPS = 255  # the largest in the header
 
 
 @message(150, role="event")
 class FloodedEvent(Struct, frozen=True):
-    """An event on its way over one link."""
+    """An event on one link."""
 
     event_id: U64
     hop_count: U8
@@ -39,10 +39,10 @@ class FloodedEvent(Struct, frozen=True):
 
 
 class FloodSettings(Struct, frozen=True, kw_only=True):
-    """How long a peer remembers what it has forwarded."""
+    """The time for which a peer remembers forwarded events."""
 
     keep_s: Annotated[
-        float, Meta(gt=0, description="how long an event is recognised when it comes again")
+        float, Meta(gt=0, description="time for which a repeated event is recognised")
     ] = 60.0
 
 
@@ -56,10 +56,10 @@ class TopicFlood(Protocol):
         super().__init__(given)
         self._neighbours: Sequence[PeerId] = ()
         self._topics: frozenset[int] = frozenset()
-        self._seen_us: dict[int, int] = {}  # when each event came, the oldest first
+        self._seen_us: dict[int, int] = {}  # the arrival of each event, the oldest first
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Note neighbours and topics, and flood what this peer publishes."""
+        """Record neighbours and topics, and flood what this peer publishes."""
         if isinstance(content, Neighbours):
             self._neighbours = sorted(content.delays_us)
             return [Announce(Ready())]
@@ -72,7 +72,7 @@ class TopicFlood(Protocol):
         return ()
 
     def on_message(self, now_us: int, sender: PeerId, event: FloodedEvent) -> Effects:
-        """Deliver an event that this peer wants, and pass it on if it is new."""
+        """Deliver a matching event, and forward it if it is new."""
         event = replace(event, hop_count=min(event.hop_count + 1, _MOST_HOPS))
         copy = {"event_id": event.event_id, "from": sender, "hop_count": event.hop_count}
         if event.event_id in self._seen_us:
@@ -85,7 +85,7 @@ class TopicFlood(Protocol):
         return [*effects, *self._send(others, event)]
 
     def _remember(self, now_us: int, event_id: int) -> None:
-        """Note an event, and forget those that are too old to come again."""
+        """Remember an event, and remove those too old to be repeated."""
         self._seen_us[event_id] = now_us
         oldest_us = now_us - int(self.settings.keep_s * 1e6)
         while self._seen_us[first := next(iter(self._seen_us))] < oldest_us:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.metrics.evidence import Evidence, Input
+from analysis.metrics.offline_walk import walked_offline
 
 TIMES = ("records_us", "packets_us", "difference_us")
 HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
@@ -39,6 +40,13 @@ CHECKS = (
         "Every event that came to a host by packets is one that its agent recorded as received, at "
         "hosts whose agents ran all the time. So false positives are the same by packets and "
         "by records.",
+    ),
+    Check(
+        "copies_received",
+        "Copies were received",
+        "Every message with an event of a topic that arrived by packets is one copy that the agent "
+        "recorded, and the other way round, at hosts whose agents ran all the time. So routing "
+        "overhead is the same by packets and by records.",
     ),
     Check(
         "packets_belong_to_messages",
@@ -74,6 +82,13 @@ CHECKS = (
         "Agents and the workload agree on which receptions match a subscription, where agents "
         "record that.",
     ),
+    Check(
+        "offline_walk_agrees",
+        "Offline walk agrees",
+        "The run sent as many messages with events, retransmissions apart, as tdo overlay route "
+        "does over overlay.json; receptions without a subscription, deliveries and path lengths "
+        "are the same as well. Differing are those of these counts that are not.",
+    ),
 )
 
 
@@ -82,6 +97,8 @@ def run_checks(evidence: Evidence) -> dict[str, dict[str, Any]]:
     rows = dict(evidence.packets.checks) if evidence.packets else {}
     if not evidence.why_missing(Input.RECORDS):
         rows["matches_agree"] = agreed_matches(evidence)
+        if (walk := walked_offline(evidence)).counts is not None:
+            rows["offline_walk_agrees"] = walk.compared()
     return {name: judge_check(row) for name, row in sorted(rows.items())}
 
 

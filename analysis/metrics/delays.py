@@ -6,6 +6,7 @@ event to each host other than its publisher; `analysis/metrics/overlay.py` has t
 of peers.
 """
 
+from collections import Counter
 from typing import Any
 
 from analysis.metrics.evidence import Evidence, Input
@@ -60,8 +61,13 @@ def hops(evidence: Evidence) -> dict[str, Any] | None:
     known = evidence.to_others["hops"].dropna()
     if known.empty:
         return None
-    total = int(known.sum())
-    return {"mean": total / len(known), "max": int(known.max()), "count": len(known)}
+    total, times = int(known.sum()), Counter(known.astype("int64").tolist())
+    return {
+        "mean": total / len(known),
+        "max": int(known.max()),
+        "count": len(known),
+        "distribution": {str(length): n for length, n in sorted(times.items())},
+    }
 
 
 def _packet_rdp(evidence: Evidence) -> dict[str, Any] | None:
@@ -139,11 +145,13 @@ METRICS = (
     Metric(
         "hops",
         "overlay links",
-        "Overlay hops",
-        "Overlay links on the path of a delivery to another host.",
+        "Path length",
+        "Overlay hops from the publisher to a subscriber, of the copy that was delivered: mean, "
+        "maximum, number of deliveries (count), and deliveries by length (distribution).",
         Group.EVENTS,
         (Input.DELIVERIES,),
         hops,
         why_null="no delivery has a hop count",
+        summary=(Part("mean", "Path length, mean"), Part("max", "Path length, maximum")),
     ),
 )

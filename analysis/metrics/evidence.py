@@ -8,15 +8,24 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.agent_tables import AgentTables, read_agent_tables
 from analysis.metrics.measured_overlay import MeasuredOverlay
+from analysis.overlay_file import compose_overlay
 from analysis.run_directory import RecordedRun, is_failure
-from analysis.tables.events import EventTables, build_event_tables, to_others
+from analysis.tables.events import (
+    EventTables,
+    build_event_tables,
+    recorded_messages,
+    to_others,
+)
 from analysis.tables.host_paths import HostPaths
 from topologies.errors import TestbedError
+from topologies.overlays.overlay import Overlay
 
 NO_EVENTS = "no event was published"
 NO_DELIVERIES = "no event was delivered to another host than its publisher"
 ALL_WARM_UP = "every event was published before all agents were ready"
+NO_TOPICS = "the workload has no topics"
 NOT_ANALYSED = "packets were not analysed; tdo analyze does that"
 
 
@@ -31,6 +40,8 @@ class Input(Enum):
     PACKETS = "analysed packets"
     FIXED_NETWORK = "a network that no fault changed"
     FAULTS = "a fault"
+    TABLES = "tables of agents in the form of `tdo overlay`"
+    TOPICS = "a published event of a topic"
 
 
 @dataclass(frozen=True)
@@ -38,15 +49,19 @@ class PacketSummary:
     """What packets say of a run, summed up.
 
     `delays` are deliveries by their packets (`packets_us`, `unicast_us`), None where the network
-    changed. `checks` are rows with `expected` and `found`, by the name of the check.
+    changed. `event_messages` are those that carried events of topics (as in
+    `Evidence.event_messages`), None where events have no topics. `roles` count what was sent of
+    each kind of message. `checks` are rows with `expected` and `found`, by the name of the check.
     """
 
     stress: Mapping[str, Any] = field(default_factory=dict)
     stress_distribution: Mapping[int, int] = field(default_factory=dict)
     messages: tuple[Mapping[str, Any], ...] = ()
+    roles: tuple[Mapping[str, Any], ...] = ()
     packets: Mapping[str, Any] = field(default_factory=dict)
     capture_errors: int = 0
     delays: pd.DataFrame | None = None
+    event_messages: pd.DataFrame | None = None
     checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -61,6 +76,7 @@ class Evidence:
         tables: EventTables | None = None,
     ) -> None:
         self.run, self.packets, self._why_no_packets = run, packets, why_no_packets
+        self.kept: dict[str, Any] = {}  # what several metrics compute from this
         if tables is not None:
             self.__dict__["tables"] = tables
 
@@ -92,6 +108,27 @@ class Evidence:
     def to_others(self) -> pd.DataFrame:
         """The first delivery of each measured event to each host other than the publisher."""
         return to_others(self.measured.deliveries)
+
+    @cached_property
+    def event_messages(self) -> pd.DataFrame:
+        """Messages that carried measured events from agent to agent, retransmissions not counted.
+
+        By packets if they were analysed, else by the copies that agents recorded: `event_id`,
+        `sender`, `receiver`, `sent` and `arrived`.
+        """
+        found = self.packets.event_messages if self.packets is not None else None
+        messages = recorded_messages(self.tables) if found is None else found
+        return messages[messages["event_id"].isin(self.measured.published["event_id"])]
+
+    @cached_property
+    def agent_tables(self) -> AgentTables:
+        """The tables of all agents when all were ready."""
+        return read_agent_tables(self.run)
+
+    @cached_property
+    def table_overlay(self) -> Overlay:
+        """The same as an overlay in the form of `tdo overlay`."""
+        return compose_overlay(self.run, self.agent_tables)
 
     @cached_property
     def missing(self) -> dict[Input, str]:
@@ -127,6 +164,12 @@ class Evidence:
         found = {}
         if reason := self.overlay.why_missing():
             found[Input.OVERLAY] = reason
+        if reason := self._why_no_tables():
+            found[Input.TABLES] = reason
+        if not self.run.is_topic_based:
+            found[Input.TOPICS] = NO_TOPICS
+        elif self.measured.published.empty:
+            found[Input.TOPICS] = NO_EVENTS if self.tables.published.empty else ALL_WARM_UP
         if not self.run.lives.reports:
             found[Input.COUNTS] = "no agent ran to the end and counted what it sent"
         if self.tables.published.empty:
@@ -136,3 +179,12 @@ class Evidence:
         elif self.to_others.empty:
             found[Input.DELIVERIES] = NO_DELIVERIES
         return found
+
+    def _why_no_tables(self) -> str | None:
+        if not self.run.overlay.is_recorded:
+            return "no agent recorded neighbours or routes"
+        try:
+            _ = self.table_overlay
+        except TestbedError as error:
+            return str(error)
+        return None

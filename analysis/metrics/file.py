@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from analysis.metrics.checks import failing, run_checks
-from analysis.metrics.evidence import Evidence
+from analysis.metrics.evidence import Evidence, Input
 from analysis.metrics.series import write_series
 from analysis.metrics.table import METRICS
+from analysis.overlay_file import choose_publications, write_overlay
 from analysis.promised_files import find_unreadable
 from analysis.run_directory import RecordedRun, open_run
 from topologies.errors import TestbedError
@@ -27,7 +30,7 @@ def measure_run(path: Path) -> Metrics:
 
 
 def write_metrics(evidence: Evidence, notes: list[str]) -> Metrics:
-    """Write `metrics.json` and the series of a run; returns the former.
+    """Write `metrics.json`, the series and the overlay of a run; returns the first.
 
     `notes` are what a reader of any metric should know.
     """
@@ -39,6 +42,8 @@ def write_metrics(evidence: Evidence, notes: list[str]) -> Metrics:
     draft.write_text(text)
     draft.replace(path)
     write_series(evidence)
+    if not evidence.why_missing(Input.TABLES):
+        write_overlay(evidence.table_overlay, _publications(evidence), path.parent)
     return dict(json.loads(text))
 
 
@@ -58,6 +63,14 @@ def measure(evidence: Evidence, notes: list[str]) -> Metrics:
     if unreadable := [one._asdict() for one in find_unreadable(evidence.run)]:
         document["unreadable"] = unreadable
     return document
+
+
+def _publications(evidence: Evidence) -> pd.DataFrame | None:
+    """The publications of the measured window, where events have topics."""
+    if not evidence.run.is_topic_based:
+        return None
+    published = evidence.measured.published
+    return choose_publications(evidence.run, evidence.agent_tables, published)
 
 
 def _about_overlay(run: RecordedRun) -> str:

@@ -1,9 +1,10 @@
 """An overlay beside the network under it, with the shortest paths over its links found once."""
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from analysis.metrics.found_links import FoundLinks, find_links
-from analysis.overlay import Overlay
+from analysis.overlay import Overlay, PeerLink
 from analysis.overlay_paths import OverlayPaths, find_paths
 from analysis.unicast import LinkSet, Unicast
 
@@ -34,26 +35,26 @@ class MeasuredOverlay:
     @cached_property
     def paths(self) -> OverlayPaths:
         """Shortest paths over all links."""
-        return find_paths(self.unicast, self.overlay.links)
+        return self._find_paths(self.overlay.links)
 
     @cached_property
     def short_paths(self) -> OverlayPaths:
         """The same without the last miles of the peers on the way."""
-        return find_paths(self.unicast, self.overlay.links, last_miles=False)
+        return self._find_paths(self.overlay.links, last_miles=False)
 
     @cached_property
     def near_paths(self) -> OverlayPaths:
         """Shortest paths over near links."""
         if not self.overlay.distant:
             return self.paths
-        return find_paths(self.unicast, self.overlay.near)
+        return self._find_paths(self.overlay.near)
 
     @cached_property
     def short_near_paths(self) -> OverlayPaths:
         """The same without the last miles of the peers on the way."""
         if not self.overlay.distant:
             return self.short_paths
-        return find_paths(self.unicast, self.overlay.near, last_miles=False)
+        return self._find_paths(self.overlay.near, last_miles=False)
 
     @cached_property
     def found_links(self) -> FoundLinks:
@@ -65,3 +66,6 @@ class MeasuredOverlay:
         """The links on the routes between the ends of near overlay links, in both directions."""
         near = self.overlay.near
         return self.unicast.links_on({pair for a, b in near for pair in ((a, b), (b, a))})
+
+    def _find_paths(self, links: Iterable[PeerLink], last_miles: bool = True) -> OverlayPaths:
+        return find_paths(self.unicast, links, last_miles, self.overlay.is_directed)

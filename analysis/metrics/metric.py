@@ -14,6 +14,7 @@ class Group(Enum):
     """Metrics that belong together, with their title and their side of the report."""
 
     EVENTS = ("Events", "left")
+    TOPICS = ("Topics", "right")
     TRAFFIC = ("Traffic", "left")
     OVERLAY = ("Overlay", "right")
     DISCOVERY = ("Discovery of the network", "right")

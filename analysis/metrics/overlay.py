@@ -45,7 +45,8 @@ def overlay_rdp(overlay: MeasuredOverlay) -> dict[str, Any] | None:
 def stress_ratio(overlay: MeasuredOverlay) -> float | None:
     """Every peer broadcasts along its tree: link crossings divided by those of unicast."""
     paths, unicast = overlay.paths, overlay.unicast
-    crossed = count_tree_crossings(unicast, overlay.overlay.links, paths)
+    links, is_directed = overlay.overlay.links, overlay.overlay.is_directed
+    crossed = count_tree_crossings(unicast, links, paths, is_directed)
     return ratio(crossed, int(unicast.crossings[paths.is_reached].sum()))
 
 
@@ -57,8 +58,9 @@ def stress_ratio_of_pairs(overlay: MeasuredOverlay) -> float | None:
 
 
 def degrees(overlay: MeasuredOverlay, links: Iterable[PeerLink]) -> dict[str, Any]:
-    """How many links a peer has, and how many peers have each number."""
-    count = Counter(end for link in links for end in link)
+    """How many links a peer has, in a directed overlay its own, and how many peers have each."""
+    ends = 1 if overlay.overlay.is_directed else 2
+    count = Counter(end for link in links for end in link[:ends])
     held = [count[peer] for peer in overlay.overlay.peers]
     histogram = {str(degree): times for degree, times in sorted(Counter(held).items())}
     return {"mean": float(np.mean(held)), "max": max(held), "histogram": histogram}
@@ -76,6 +78,7 @@ def _metric(
     explanation: str,
     measure: Callable[[MeasuredOverlay], Value],
     headline: Headline | None = None,
+    why_null: str = "no pair of peers is connected",
 ) -> Metric:
     return Metric(
         name,
@@ -85,8 +88,14 @@ def _metric(
         Group.OVERLAY,
         (Input.OVERLAY,),
         lambda evidence: measure(evidence.overlay),
+        why_null=why_null,
         headline=headline,
     )
+
+
+def one_sided(overlay: MeasuredOverlay) -> int | None:
+    """Links that only one end holds; None where that is how links are."""
+    return None if overlay.overlay.is_directed else overlay.overlay.one_sided
 
 
 def _peers(evidence: Evidence) -> int:
@@ -100,7 +109,8 @@ METRICS = (
     ),
     _metric(
         "overlay_links", "links", "Overlay links",
-        "Links that both ends hold at the end, near and distant.",
+        "Links that both ends hold at the end, near and distant. In a directed overlay, links that "
+        "their owners hold; paths then follow their direction.",
         lambda o: len(o.overlay.links),
         Headline("Overlay links", details=(("degree.mean", "mean degree"),)),
     ),
@@ -112,7 +122,7 @@ METRICS = (
     _metric(
         "one_sided_links", "links", "One-sided links",
         "Links that only one end holds; 0 in a stable overlay.",
-        lambda o: o.overlay.one_sided,
+        one_sided, why_null="the links of this overlay are one-way",
     ),
     _metric(
         "stale_links", "links", "Stale links", "Links to hosts that are no longer peers.",
@@ -129,7 +139,8 @@ METRICS = (
         lambda o: count_pieces(o.unicast, o.overlay.near),
     ),
     _metric(
-        "degree", "links", "Degree", "Overlay links of a peer.",
+        "degree", "links", "Degree",
+        "Overlay links of a peer; in a directed overlay, the links that it owns.",
         lambda o: degrees(o, o.overlay.links),
     ),
     _metric(

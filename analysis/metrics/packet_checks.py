@@ -70,6 +70,36 @@ def arrivals_received(
     )
 
 
+def copies_received(messages: DataFrame, copies: DataFrame, lasting: DataFrame) -> DataFrame:
+    """Every message with an event that arrived is a copy that the agent there recorded, and back.
+
+    `messages` carry events of topics, whose agents record every copy. `lasting` are as in
+    `arrivals_received`; of messages that came later than that it is not known who took them.
+    """
+    key = ["event_id", "sender", "host"]
+    senders = lasting.select(F.col("host").alias("sender"))
+    came = (
+        messages.where("event_id IS NOT NULL AND arrived_us IS NOT NULL")
+        .withColumnRenamed("receiver", "host")
+        .join(F.broadcast(senders), "sender")
+        .join(F.broadcast(lasting), "host")
+        .groupBy(*key)
+        .agg(
+            F.count("*").alias("came"),
+            F.count_if(F.expr("coalesce(arrived_us >= until_us, true)")).alias("late"),
+        )
+    )
+    said = copies.withColumnRenamed("from_host", "sender")
+    said = said.join(F.broadcast(senders), "sender").join(F.broadcast(lasting), "host")
+    recorded = said.groupBy(*key).agg(F.count("*").alias("recorded"))
+    both = came.join(recorded, key, "full").fillna(0, ["came", "late", "recorded"])
+    return both.agg(
+        F.coalesce(F.sum(F.col("came") - F.col("late")), F.lit(0)).alias("expected"),
+        F.coalesce(F.sum("recorded"), F.lit(0)).alias("found"),
+        F.count_if(F.expr("recorded > came OR recorded < came - late")).alias("differing"),
+    )
+
+
 def packets_of_messages(messages: DataFrame, link_loads: DataFrame) -> DataFrame:
     """Every packet of ours belongs to a message that left its sender by the sender's last mile."""
     ours = link_loads.agg(F.sum("message_packets").alias("expected"))

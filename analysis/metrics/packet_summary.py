@@ -32,14 +32,17 @@ def summarise_packets(spark: SparkSession, run: RecordedRun, tables: Tables) -> 
         found = packet_delays(tables["deliveries"], tables["messages"], tables["link_loads"])
         frames[f"{_CHECK}delays_agree"] = checks.delays_agree(found, run.agents_us)
         delays = _published_from(found, start_us).select("packets_us", "unicast_us").toPandas()
+    carried = event_messages(tables["messages"], run) if run.is_topic_based else None
     rows = gather(frames)
     return PacketSummary(
         rows["stress"][0],
         {row["copies"]: row["times"] for row in rows["distribution"]},
         tuple(sorted(rows["messages"], key=lambda row: str(row["kind"]))),
+        tuple(rows["roles"]),
         rows["packets"][0],
         rows["errors"][0]["count"],
         delays,
+        None if carried is None else carried.toPandas(),
         {
             name.removeprefix(_CHECK): some[0]
             for name, some in rows.items()
@@ -69,6 +72,7 @@ def _summaries(tables: Tables, start_us: int | None) -> dict[str, DataFrame]:
         "stress": stress_summary(stress),
         "distribution": stress.groupBy("copies").agg(F.count("*").alias("times")),
         "messages": message_counts(tables["messages"]),
+        "roles": sent_by_kind_number(tables["messages"]),
         "packets": packet_counts(tables["link_loads"]),
         "errors": tables["capture_errors"].agg(F.count("*").alias("count")),
     }
@@ -97,6 +101,28 @@ def message_counts(messages: DataFrame) -> DataFrame:
         F.sum("copies").alias("copies"),
         F.count("arrived_us").alias("arrived"),
         F.sum("packets").alias("packets"),
+    )
+
+
+def sent_by_kind_number(messages: DataFrame) -> DataFrame:
+    """What was sent of each kind, by its number: messages, transmissions and their bytes."""
+    sent_bytes = F.expr("bytes div packets * copies")
+    return messages.groupBy("kind").agg(
+        F.count("*").alias("sent"),
+        F.sum("copies").alias("copies"),
+        F.sum(sent_bytes).alias("bytes"),
+    )
+
+
+def event_messages(messages: DataFrame, run: RecordedRun) -> DataFrame:
+    """How many messages with each event went from each agent to each other one, and arrived.
+
+    Retransmissions do not count: a message is one with all its transmissions.
+    """
+    kinds = [kind.number for kind in run.messages if kind.role == "event"]
+    carried = messages.where(F.col("event_id").isNotNull() & F.col("kind").isin(kinds))
+    return carried.groupBy("event_id", "sender", "receiver").agg(
+        F.count("*").alias("sent"), F.count("arrived_us").alias("arrived")
     )
 
 
@@ -152,9 +178,14 @@ def _checks(spark: SparkSession, run: RecordedRun, tables: Tables) -> dict[str, 
     if not run.has_changing_network:
         found |= _route_checks(spark, run, t)
     if lasting and not run.has_changing_network:
+        taking = _taking_hosts(spark, run, lasting)
         found["arrivals_received"] = checks.arrivals_received(
-            t["messages"], t["receptions"], t["events"], _taking_hosts(spark, run, lasting)
+            t["messages"], t["receptions"], t["events"], taking
         )
+        if run.is_topic_based:
+            numbers = [kind.number for kind in run.messages if kind.role == "event"]
+            of_events = t["messages"].where(F.col("kind").isin(numbers))
+            found["copies_received"] = checks.copies_received(of_events, t["copies"], taking)
     return {f"{_CHECK}{name}": frame for name, frame in found.items()}
 
 

@@ -4,13 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analysis.metrics import (
+    agent_tables,
     communication,
     delays,
     delivery,
     discovery,
+    offline_walk,
     overlay,
     recovery,
     routing,
+    topics,
     traffic,
 )
 from analysis.metrics.metric import Metric, look_up
@@ -23,6 +26,9 @@ METRICS: tuple[Metric, ...] = (
     *delays.METRICS,
     *routing.METRICS,
     *communication.METRICS,
+    *topics.METRICS,
+    *agent_tables.METRICS,
+    *offline_walk.METRICS,
     *discovery.METRICS,
     *overlay.METRICS,
 )

@@ -93,6 +93,29 @@ def join_messages(evidence: Evidence) -> int | None:
     return sum(sent.get(name, 0) for name in names)
 
 
+def messages_by_role(evidence: Evidence) -> dict[str, dict[str, int]] | None:
+    """What agents sent by the role of messages; without packets, as they counted it themselves."""
+    roles = {kind.number: kind.role or "unknown" for kind in evidence.run.messages}
+    if evidence.packets is None:
+        return _counted_by_role(evidence)
+    totals: dict[str, Counter[str]] = {}
+    for row in evidence.packets.roles:
+        total = totals.setdefault(roles.get(row["kind"], "unknown"), Counter())
+        total.update({name: row[name] for name in ("sent", "copies", "bytes")})
+    return {role: dict(total) for role, total in sorted(totals.items())} or None
+
+
+def _counted_by_role(evidence: Evidence) -> dict[str, dict[str, int]] | None:
+    counted = counted_by_agents(evidence)
+    names = {kind.name: kind.role or "unknown" for kind in evidence.run.messages}
+    totals: dict[str, dict[str, int]] = {}
+    for name, role in sorted(names.items()):
+        if count := counted[f"sent_{name}"]:
+            total = totals.setdefault(role, {"sent": 0})
+            total["sent"] += count
+    return dict(sorted(totals.items())) or None
+
+
 def _counted_note(evidence: Evidence) -> str:
     return "" if evidence.packets else "counted by agents that ran to the end"
 
@@ -188,5 +211,19 @@ METRICS = (
         (Input.OVERLAY, Input.COUNTS),
         join_messages,
         why_null="no agent ran to the end and counted what it sent",
+    ),
+    Metric(
+        "messages_by_role",
+        "messages",
+        "Messages by role",
+        "Messages that agents sent by their role: join (building and removing links), upkeep "
+        "(periodic), control (all others) and event (carrying events). Messages (sent), "
+        "transmissions with repetitions (copies), and their bytes with IP headers, each on its "
+        "first link only. Without packets, messages as agents counted them.",
+        Group.TRAFFIC,
+        (Input.RECORDS,),
+        messages_by_role,
+        why_null="no agent ran to the end and counted what it sent",
+        note=_counted_note,
     ),
 )

@@ -88,7 +88,7 @@ def _overlay_penalties(run: ReportedRun) -> Values | None:
     overlay, unicast = run.overlay, run.unicast
     if overlay is None or unicast is None:
         return None
-    paths = find_paths(unicast, overlay.links)
+    paths = find_paths(unicast, overlay.links, is_directed=overlay.is_directed)
     counts = paths.is_reached & (unicast.delay_us > 0)
     penalties: Values = paths.delay_us[counts] / unicast.delay_us[counts]
     return penalties

@@ -112,15 +112,16 @@ def _spread(underlay: Underlay, table: pa.Table, key: str) -> Columns:
 
 
 def _overlay_links(run: ReportedRun, underlay: Underlay) -> Columns:
-    """How many overlay links lead over each link, each along the routes of both directions."""
+    """How many overlay links lead over each link, each along the routes of its directions."""
     edges = overlay_edges(run)
     if edges is None:
         return {}
     routes = run.unicast.routes if run.unicast is not None else Routes(underlay)
+    is_directed = run.overlay is not None and run.overlay.is_directed
     crossed = Counter(
         step
         for a, b, _ in edges
-        for ends in ((a, b), (b, a))
+        for ends in (((a, b),) if is_directed else ((a, b), (b, a)))
         for step in pairwise(routes.path(*ends))
     )
     return {
@@ -140,10 +141,12 @@ def overlay_edges(run: ReportedRun) -> list[tuple[str, str, bool]] | None:
 
 
 def overlay_pairs(run: ReportedRun, underlay: Underlay) -> dict[str, list[int]] | None:
-    """The overlay as pairs of node numbers, one after another."""
+    """The overlay as pairs of node numbers, one after another; opposite links are one line."""
     edges = overlay_edges(run)
     if edges is None:
         return None
+    if run.overlay is not None and run.overlay.is_directed:
+        edges = sorted({(min(a, b), max(a, b), is_distant) for a, b, is_distant in edges})
     return {
         "near": _flat(underlay, ((a, b) for a, b, is_distant in edges if not is_distant)),
         "distant": _flat(underlay, ((a, b) for a, b, is_distant in edges if is_distant)),

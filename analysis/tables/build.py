@@ -26,6 +26,7 @@ from analysis.tables import packets as packet_tables
 from analysis.tables.events import (
     EventTables,
     build_event_tables,
+    copies,
     events_table,
     host_names,
     routing_load,
@@ -35,9 +36,9 @@ from analysis.tables.overlay import overlay_edges_table, routes_table, unicast_t
 from analysis.tables.schemas import SCHEMAS, arrow_table, conform, empty_table, schema_of
 from analysis.tables.trees import tree_edges
 
-_VERSION = 3
+_VERSION = 4
 _ROWS_A_FILE = 2_000_000
-_OF_RECORDS = ("matches", "receptions", "deliveries", "tree_edges", "routing_load")
+_OF_RECORDS = ("matches", "receptions", "copies", "deliveries", "tree_edges", "routing_load")
 Say = Callable[[str], None]
 
 
@@ -160,6 +161,7 @@ class _Building:
         frames = {
             "matches": tables.matches,
             "receptions": tables.receptions,
+            "copies": copies(tables),
             "deliveries": tables.deliveries,
             "tree_edges": tree_edges(run.records, names, ends, paths),
             "routing_load": routing_load(tables, paths),

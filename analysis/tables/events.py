@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import IPv4Address
 from itertools import pairwise
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -28,13 +29,24 @@ _RECEIVED = {
     "published_us": "Int64",
 }
 
+_COPY = [
+    "event_id",
+    "host",
+    "from_host",
+    "publisher",
+    "published_us",
+    "time_us",
+    "is_match",
+    "hops",
+]
+
 
 @dataclass(frozen=True)
 class EventTables:
     """The tables about events, by their names; `published` is `events` without what came of them.
 
     `receptions` has `is_match_recorded` beside its columns, what the agent said itself. `repeats`
-    are the copies of an event that came to a host after the first one.
+    are the copies of an event that came to a host after the first one, in the columns of `copies`.
     """
 
     published: pd.DataFrame
@@ -53,14 +65,15 @@ def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
     """The tables about the events of a run."""
     records, ends = run.records, run.lives.ends_frame()
     end_us = run.duration_us or max(records.last_us().values(), default=0)
-    events = published(records)
+    events = published(records, event_topics(run))
     wanted = wanted_events(interest_spans(records, run.workload, ends, end_us), run.workload)
     delivered = records.frame("delivered", {"event_id": "int64", "hop_count": "Int64"})
-    came = receptions(records, events, host_names(run.underlay), wanted, paths)
+    names = host_names(run.underlay)
+    came = receptions(records, events, names, wanted, paths)
     orphans = lost_with_publishers(events, ends, came)
     asked = matches(events, wanted, ends, orphans, delivered, paths)
     got = deliveries(delivered, events, came, asked, paths)
-    return EventTables(events, asked, came, got, repeats(records, events, wanted))
+    return EventTables(events, asked, came, got, repeats(records, events, names, wanted))
 
 
 def host_names(underlay: Underlay) -> dict[int, str]:
@@ -68,13 +81,24 @@ def host_names(underlay: Underlay) -> dict[int, str]:
     return {int(IPv4Address(at)): name for at, name in underlay.name_at.items()}
 
 
-def published(records: AgentRecords) -> pd.DataFrame:
-    """Every event once: its publisher, time and, where they were recorded, tree and content."""
+def event_topics(run: RecordedRun) -> dict[int, int]:
+    """The topic of each event by its number; empty in a run without topics."""
+    events = run.workload.publications
+    return (
+        dict(zip(events["event_id"], events["content"], strict=True)) if run.is_topic_based else {}
+    )
+
+
+def published(
+    records: AgentRecords, topics: Mapping[int, int] = MappingProxyType({})
+) -> pd.DataFrame:
+    """Every event once: its publisher, time and, where they are known, tree, content and topic."""
     fields = {"event_id": "int64", "version": "Int64", "point": "Int64"}
     rows = records.frame("event_published", fields)
     first = rows.sort_values(["event_id", "time_us", "host"]).drop_duplicates("event_id")
     named = first.rename(columns={"host": "publisher", "time_us": "published_us"})
-    columns = ["event_id", "publisher", "published_us", "version", "point"]
+    named["topic"] = named["event_id"].map(dict(topics)).astype("Int64")
+    columns = ["event_id", "publisher", "published_us", "version", "point", "topic"]
     return named[columns].reset_index(drop=True)
 
 
@@ -139,11 +163,35 @@ def receptions(
     return follow_paths(came.rename(columns={"hop_count": "hops"}))
 
 
-def repeats(records: AgentRecords, events: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+def repeats(
+    records: AgentRecords, events: pd.DataFrame, name_at: Mapping[int, str], wanted: pd.DataFrame
+) -> pd.DataFrame:
     """Every copy of an event that came to a host after the first: `is_match` as in `receptions`."""
-    rows = records.frame("event_repeated", {"event_id": "int64", "hop_count": "Int64"})
-    came = rows.merge(events[["event_id", "published_us"]], on="event_id", how="left")
-    return came.assign(is_match=is_wanted(wanted, came)).rename(columns={"hop_count": "hops"})
+    fields = {"event_id": "int64", "from": "Int64", "hop_count": "Int64"}
+    rows = records.frame("event_repeated", fields)
+    about = events[["event_id", "publisher", "published_us"]]
+    came = rows.merge(about, on="event_id", how="left")
+    named = came.assign(is_match=is_wanted(wanted, came), from_host=came["from"].map(name_at))
+    return named.rename(columns={"hop_count": "hops"})[_COPY]
+
+
+def copies(tables: EventTables) -> pd.DataFrame:
+    """The table `copies`: every arrival of an event at a host, the first and those after it."""
+    first, later = tables.receptions.assign(is_first=True), tables.repeats.assign(is_first=False)
+    both = pd.concat([first[[*_COPY, "is_first"]], later], ignore_index=True)
+    return both.sort_values(["event_id", "host", "time_us"], kind="stable")
+
+
+def recorded_messages(tables: EventTables) -> pd.DataFrame:
+    """How many messages with each event each agent received from each other one.
+
+    The columns are `event_id`, `sender`, `receiver`, and `sent` and `arrived`, which are equal.
+    """
+    named = {"from_host": "sender", "host": "receiver"}
+    key = ["event_id", "sender", "receiver"]
+    came = copies(tables).rename(columns=named).dropna(subset=["sender"])
+    counts = came.groupby(key, as_index=False).agg(sent=("time_us", "size"))
+    return counts.assign(arrived=counts["sent"])
 
 
 def follow_paths(came: pd.DataFrame) -> pd.DataFrame:
@@ -207,10 +255,12 @@ def events_table(tables: EventTables, stress: pd.DataFrame) -> pd.DataFrame:
     `stress` is what packets say of events: `event_id`, `packets`, `links`, `max_stress`.
     """
     asked, came, got = tables.matches, tables.receptions, tables.deliveries
+    every = copies(tables)
     parts = (
         _counts(asked, matching=True, expected=asked["is_owed"]),
         _counts(came, received=True, false_positives=~came["is_match"]),
         _counts(got, delivered=got["copy"] == 1, duplicates=got["copy"] > 1),
+        _counts(every, copies=True, overhead=~every["is_match"].astype(bool)),
         stress.set_index("event_id"),
     )
     joined = tables.published.set_index("event_id")

@@ -23,13 +23,14 @@ class HostPaths:
         self, unicast: Unicast, overlay: Overlay | None, history: OverlayHistory | None = None
     ) -> None:
         self._unicast, self._history = unicast, history
+        self._is_directed = overlay is not None and overlay.is_directed
         self._hosts = pd.Index(list(unicast.number))
         self._unicast_us, self._crossings = unicast.delay_us, unicast.crossings
         size = len(self._hosts)
         self.overlay_us: Numbers = np.zeros((size, size), dtype=np.int64)
         self.is_reached: Flags = np.zeros((size, size), dtype=np.bool_)
         if overlay is not None and overlay.links:
-            paths = find_paths(unicast, overlay.links)
+            paths = find_paths(unicast, overlay.links, is_directed=overlay.is_directed)
             self.overlay_us, self.is_reached = paths.delay_us, paths.is_reached
 
     def unicast_us(self, sources: pd.Series, targets: pd.Series) -> pd.Series:
@@ -64,7 +65,8 @@ class HostPaths:
         for places, links in history.steps(at_us.to_numpy(np.int64, na_value=-1)[rows]):
             some = rows[places]
             starts, row = np.unique(source[some], return_inverse=True)
-            values[some] = find_delays(self._unicast, links, starts)[row, target[some]]
+            delays_us = find_delays(self._unicast, links, starts, self._is_directed)
+            values[some] = delays_us[row, target[some]]
         return pd.Series(pd.arrays.IntegerArray(values, values < 0), index=sources.index)
 
     def _look_up(self, matrix: Numbers, sources: pd.Series, targets: pd.Series) -> pd.Series:

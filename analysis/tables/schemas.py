@@ -20,13 +20,15 @@ SCHEMAS = {
     "first_us long, arrived_us long, copies long, copies_arrived long, links long, "
     "links_expected long, packets long, bytes long",
     "events": "event_id long, publisher string, published_us long, version long, point long, "
-    "matching long, expected long, delivered long, duplicates long, received long, "
-    "false_positives long, packets long, links long, max_stress long",
+    "topic long, matching long, expected long, delivered long, duplicates long, received long, "
+    "false_positives long, copies long, overhead long, packets long, links long, max_stress long",
     "matches": "event_id long, host string, publisher string, published_us long, is_own boolean, "
     "is_owed boolean, is_steady boolean, is_delivered boolean, unicast_us long, opt_us long",
     "receptions": "event_id long, host string, publisher string, from_host string, "
     "published_us long, time_us long, delay_us long, is_match boolean, hops long, link_us long, "
     "path_us long, path array<string>",
+    "copies": "event_id long, host string, from_host string, publisher string, published_us long, "
+    "time_us long, is_match boolean, hops long, is_first boolean",
     "deliveries": "event_id long, host string, publisher string, published_us long, "
     "time_us long, delay_us long, unicast_us long, opt_us long, rdp double, hops long, "
     "path_us long, is_own boolean, is_matching boolean, copy long",

@@ -57,7 +57,7 @@ def add_interest_arguments(parser: argparse.ArgumentParser) -> None:
         "all users, with --social",
     )
     parser.add_argument(
-        "--topics", type=int, metavar="N", help="topics in all; default: none, with a file"
+        "--topics", type=int, metavar="N", help="number of topics; default: none, with a file"
     )
     parser.add_argument(
         "--topics-per-node", type=_topic_range, metavar="A or A..B",

@@ -1,7 +1,7 @@
 """Settings from tables of a TOML file, checked against the fields of a class.
 
 The class is a msgspec struct or a dataclass whose fields say all that is known of a setting, as in
-`ttl: Annotated[int, Meta(ge=1, description="most hops of a walk")] = 100`: type, range, default and
+`ttl: Annotated[int, Meta(ge=1, description="hops of a walk")] = 100`: type, range, default and
 what it is for. A choice is a `Literal`. What a field alone cannot say, `__post_init__` does with a
 ValueError. `tdo list kinds` prints the same fields.
 """

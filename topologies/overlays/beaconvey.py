@@ -44,9 +44,9 @@ class BeaConveyOverlaySettings(Struct, frozen=True, kw_only=True):
     fingers: Annotated[
         Fingers, Meta(description="long fingers that are not: any node of each phase, or Chord's")
     ] = "random"
-    phases: Annotated[
-        Phases, Meta(description="how log2 of the nodes is rounded to the number of phases")
-    ] = "floor"
+    phases: Annotated[Phases, Meta(description="rounding of log2 n to the number of phases")] = (
+        "floor"
+    )
 
 
 class BeaConveyOverlay(OfflineOverlay):

@@ -64,7 +64,7 @@ class PubsubSettings(Struct, frozen=True, kw_only=True):
 
     min_subscribers: Annotated[
         int,
-        Meta(ge=0, description="fewest subscribers of a topic on which drawn events are published"),
+        Meta(ge=0, description="minimum number of subscribers of a topic with drawn publications"),
     ] = 0
 
 

@@ -1,6 +1,6 @@
 """An overlay as plain data: who links to whom, who subscribes to what, and how keys are routed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,8 @@ class Overlay:
 
     `position` is the place of each node on the ring (None: node v is at v), `rendezvous` the
     rendezvous node of each topic (None: by the topic's key), `ids` the identifier of each node
-    where routing goes by it. `kind`, `settings` and `seed` say how the overlay was made.
+    where routing goes by it. `kind`, `settings` and `seed` say how the overlay was made. `names`
+    are the names of the nodes, where they have any.
     """
 
     interests: Interests
@@ -33,6 +34,7 @@ class Overlay:
     kind: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Check lengths and ranges."""
@@ -41,6 +43,8 @@ class Overlay:
         _check_loops(self.edges)
         _check_unique("position", self.position, self.nodes)
         _check_unique("ids", self.ids, self.nodes)
+        if self.names is not None:
+            _check_length("names", self.names, self.nodes, "node")
         if self.rendezvous is not None:
             _check_length("rendezvous", self.rendezvous, self.topics, "topic")
             check_range("rendezvous", "node", self.rendezvous, self.nodes)
@@ -98,6 +102,6 @@ def _check_unique(where: str, values: Keys | None, nodes: int) -> None:
         raise TopologyError(f"{where}: expected a different one for each node, found {twice} twice")
 
 
-def _check_length(where: str, values: NDArray[Any], count: int, thing: str) -> None:
+def _check_length(where: str, values: Sized, count: int, thing: str) -> None:
     if len(values) != count:
         raise TopologyError(f"{where}: expected {count}, one for each {thing}; found {len(values)}")

@@ -34,6 +34,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     kind: str | None = None
     settings: dict[str, Any] = {}
     seed: int | None = None
+    names: list[str] | None = None
 
 
 def save_overlay(overlay: Overlay, path: Path) -> None:
@@ -73,6 +74,7 @@ def _read_document(document: _Document) -> Overlay:
         document.kind,
         document.settings,
         document.seed,
+        document.names,
     )
 
 
@@ -120,6 +122,8 @@ def _json_parts(overlay: Overlay) -> Iterator[str]:
         "rendezvous": None if overlay.rendezvous is None else overlay.rendezvous.tolist(),
         "ids": None if overlay.ids is None else [f"{number:016x}" for number in overlay.ids],
     }
+    if overlay.names is not None:
+        heads["names"] = list(overlay.names)
     yield "{"
     for key, value in heads.items():
         yield f'"{key}": {json.dumps(value)},\n'

@@ -23,11 +23,11 @@ class RingSettings(Struct, frozen=True, kw_only=True):
     """What can be set of a ring."""
 
     fingers: Annotated[
-        Fingers, Meta(description="the nearest node of each phase, or any at random")
+        Fingers, Meta(description="chord: the nearest node of each phase; random: any node of it")
     ] = "chord"
-    phases: Annotated[
-        Phases, Meta(description="how log2 of the nodes is rounded to the number of phases")
-    ] = "floor"
+    phases: Annotated[Phases, Meta(description="rounding of log2 n to the number of phases")] = (
+        "floor"
+    )
 
 
 class Ring(OfflineOverlay):

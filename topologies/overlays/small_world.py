@@ -40,9 +40,9 @@ class SmallWorldSettings(Struct, frozen=True, kw_only=True):
             "the nodes that connect most topics"
         ),
     ] = "greedy"
-    phases: Annotated[
-        Phases, Meta(description="how log2 of the nodes is rounded to the number of phases")
-    ] = "floor"
+    phases: Annotated[Phases, Meta(description="rounding of log2 n to the number of phases")] = (
+        "floor"
+    )
 
 
 class SmallWorld(OfflineOverlay):

@@ -34,7 +34,9 @@ _RANGE = re.compile(r"(\d+)\s*<=\s*a(\d+)\s*<=\s*(\d+)")
 class GivenSettings(ContentSettings, frozen=True, kw_only=True):
     """Settings of subscriptions that are written by hand."""
 
-    subscriptions: Annotated[str, Meta(description="lines like 'h2: 3<=a0<=7 and 0<=a1<=5'")] = ""
+    subscriptions: Annotated[str, Meta(description="lines such as 'h2: 3<=a0<=7 and 0<=a1<=5'")] = (
+        ""
+    )
     publishers: Annotated[str, Meta(description="the hosts that publish; none: all")] = ""
 
     def __post_init__(self) -> None:
@@ -103,13 +105,13 @@ def parse_subscriptions(text: str, attributes: int) -> Held:
     for line in filter(None, map(str.strip, _BETWEEN.split(text))):
         host, _, wanted = (part.strip() for part in line.partition(":"))
         if not host or not wanted:
-            raise ValueError(f"subscriptions: expected lines like {_EXAMPLE}; found {line!r}")
+            raise ValueError(f"subscriptions: expected lines such as {_EXAMPLE}; found {line!r}")
         try:
             found[host].append(_parse_subscription(wanted, attributes))
         except ValueError as error:
             raise ValueError(f"subscriptions: {line!r}: {error}") from error
     if not found:
-        raise ValueError(f"subscriptions: expected lines like {_EXAMPLE}; found none")
+        raise ValueError(f"subscriptions: expected lines such as {_EXAMPLE}; found none")
     return {host: tuple(held) for host, held in found.items()}
 
 

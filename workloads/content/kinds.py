@@ -36,7 +36,7 @@ class DrawnSettings(ContentSettings, frozen=True, kw_only=True):
 
     subscriptions: Annotated[int, Meta(ge=0, description="subscriptions of each peer")] = 1
     match: Annotated[
-        float, Meta(gt=0, le=1, description="the share of subscriptions that an event matches")
+        float, Meta(gt=0, le=1, description="share of the subscriptions that an event matches")
     ] = 0.05
 
 

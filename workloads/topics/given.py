@@ -23,8 +23,8 @@ _BETWEEN = re.compile(r"[;\n]")
 _TIME = r"\d+(?:\.\d+)?"
 _SUBSCRIPTION = re.compile(rf"(\d+(?:\s+\d+)*)(?:\s+from\s+({_TIME}))?(?:\s+until\s+({_TIME}))?")
 _PUBLICATION = re.compile(rf"(\d+)\s+at\s+({_TIME}(?:\s+{_TIME})*)")
-_SUBSCRIPTIONS_FORM = "lines like 'h2: 1 4 7' or 'h3: 4 from 10 until 25.5'"
-_PUBLICATIONS_FORM = "lines like 'h1: 4 at 20 20.5 21'"
+_SUBSCRIPTIONS_FORM = "lines such as 'h2: 1 4 7' or 'h3: 4 from 10 until 25.5'"
+_PUBLICATIONS_FORM = "lines such as 'h1: 4 at 20 20.5 21'"
 
 
 class GivenInterest(NamedTuple):

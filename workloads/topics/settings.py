@@ -15,11 +15,11 @@ class TopicEventSettings(EventSettings, frozen=True, kw_only=True):
 
     rate_of: Annotated[
         Literal["all", "topic"],
-        Meta(description="whether events and rate_per_s are of all topics together or of each"),
+        Meta(description="events and rate_per_s are of all topics together, or of each topic"),
     ] = "all"
     event_topics: Annotated[
         Literal["uniform", "popularity"],
-        Meta(description="topics of events: each equally likely, or by popularity"),
+        Meta(description="topics of events: equally likely, or drawn by popularity"),
     ] = "uniform"
     min_subscribers: Annotated[
         int, Meta(ge=0, description="topics with fewer subscribers have no events")
@@ -49,7 +49,7 @@ class TopicEventSettings(EventSettings, frozen=True, kw_only=True):
 class TopicSettings(TopicEventSettings, frozen=True, kw_only=True):
     """How many topics there are, who wants them and who publishes to them."""
 
-    topics: Annotated[int, Meta(ge=1, le=10_000_000, description="topics in all")] = 50
+    topics: Annotated[int, Meta(ge=1, le=10_000_000, description="number of topics")] = 50
     topics_per_peer: Annotated[
         str, Meta(description="topics of each peer, all different", extra=RANGE)
     ] = "4"
@@ -62,11 +62,15 @@ class TopicSettings(TopicEventSettings, frozen=True, kw_only=True):
         ),
     ] = "subscribers"
     publisher_share: Annotated[
-        float, Meta(gt=0, lt=1, description="the share of publishers that are apart")
+        float,
+        Meta(gt=0, lt=1, description="share of publishers, for share-of-topic and share-of-peers"),
     ] = 0.1
     changes_per_s: Annotated[
         float,
-        Meta(ge=0, description="interests per second that are given up for another, of all peers"),
+        Meta(
+            ge=0,
+            description="interests per second, of all peers together, replaced by another topic",
+        ),
     ] = 0.0
 
     def __post_init__(self) -> None:
@@ -84,7 +88,9 @@ class UniformSettings(TopicSettings, frozen=True, kw_only=True):
 
     topic_sizes: Annotated[
         Literal["drawn", "equal"],
-        Meta(description="equal: as many peers for each topic; needs topics_per_peer = 1"),
+        Meta(
+            description="equal: each topic has the same number of peers; needs topics_per_peer = 1"
+        ),
     ] = "drawn"
 
     def __post_init__(self) -> None:

@@ -31,10 +31,10 @@ class SocialSettings(TopicEventSettings, frozen=True, kw_only=True):
     ] = "friends"
     publishers: Annotated[
         SocialPublishers,
-        Meta(description="subscribers: a subscriber of the topic; owner: the user that it is"),
+        Meta(description="subscribers: a subscriber of the topic; owner: its user"),
     ] = "subscribers"
     sample_starts: Annotated[
-        int, Meta(ge=1, description="random users from which the sample is searched")
+        int, Meta(ge=1, description="random users from which the breadth-first search starts")
     ] = 3
 
     def __post_init__(self) -> None:

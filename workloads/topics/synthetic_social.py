@@ -36,11 +36,11 @@ class SyntheticSettings(TopicEventSettings, frozen=True, kw_only=True):
         Meta(description="friends: both users of a link subscribe; follows: the first one does"),
     ] = "friends"
     mean_links: Annotated[
-        float, Meta(ge=2, le=1000, description="topics of a peer, about so many on average")
+        float, Meta(ge=2, le=1000, description="approximate mean number of topics of a peer")
     ] = MEAN_LINKS
     publishers: Annotated[
         SocialPublishers,
-        Meta(description="subscribers: a subscriber of the topic; owner: the user that it is"),
+        Meta(description="subscribers: a subscriber of the topic; owner: its user"),
     ] = "subscribers"
 
 

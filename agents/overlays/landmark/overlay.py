@@ -58,7 +58,7 @@ from agents.protocol import (
 
 
 class LandmarkOverlay(Protocol):
-    """The topology discovery overlay by landmarks: all peers are in the trees of all of them."""
+    """The topology discovery overlay by landmark trees, which all peers join."""
 
     Settings = LandmarkSettings
     settings: LandmarkSettings

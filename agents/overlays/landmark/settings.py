@@ -14,7 +14,7 @@ class LandmarkSettings(Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, le=_MOST_TARGETS, description="landmarks, k_L in the paper")
     ] = 10
     gossip_period_us: Annotated[
-        int, Meta(ge=1, description="time from gossip to gossip in the first two epochs")
+        int, Meta(ge=1, description="time between two exchanges in the first two epochs")
     ] = 500_000
     later_gossip_period_us: Annotated[int, Meta(ge=1, description="the same after that")] = (
         2_000_000
@@ -26,13 +26,11 @@ class LandmarkSettings(Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, description="rounds of listening before the first epoch")
     ] = 4
     size_factor: Annotated[
-        float, Meta(gt=0, description="factor by which estimates of the size are made wrong")
+        float, Meta(gt=0, description="factor by which the estimated number of peers is multiplied")
     ] = 1.0
-    heartbeat_us: Annotated[int, Meta(ge=1, description="time from heartbeat to heartbeat")] = (
-        2_000_000
-    )
+    heartbeat_us: Annotated[int, Meta(ge=1, description="time between two heartbeats")] = 2_000_000
     missed_heartbeats: Annotated[
-        int, Meta(ge=1, description="heartbeats missed until a neighbour is given up")
+        int, Meta(ge=1, description="missed heartbeats after which a neighbour is considered dead")
     ] = 4
     join_timeout_us: Annotated[
         int, Meta(ge=1, description="time after which a peer asks again for its place in a tree")

@@ -19,13 +19,15 @@ class WalkSettings(Struct, frozen=True, kw_only=True):
     heuristic: Annotated[Heuristic, Meta(description="which visited peers become targets")] = (
         "mlink"
     )
-    targets: Annotated[int, Meta(ge=1, le=65_535, description="targets of a walk")] = 10
+    targets: Annotated[
+        int, Meta(ge=1, le=65_535, description="number of targets, k_L in the paper")
+    ] = 10
     selectivity: Annotated[
-        float, Meta(gt=0, le=1, description="share of neighbours that a walk is passed on to")
+        float, Meta(gt=0, le=1, description="share of neighbours to which a walk is forwarded")
     ] = 0.1
-    ttl: Annotated[int, Meta(ge=1, le=65_535, description="most hops of a walk")] = 100
+    ttl: Annotated[int, Meta(ge=1, le=65_535, description="maximum number of hops of a walk")] = 100
     degree_limit: Annotated[
-        str, Meta(description="most near neighbours: lg1, lg2, sq, none or a number")
+        str, Meta(description="maximum number of near neighbours: lg1, lg2, sq, none or a number")
     ] = "none"
     walk_links: Annotated[
         WalkLinks, Meta(description="links that a walk follows: near ones, or distant ones too")
@@ -39,22 +41,25 @@ class WalkSettings(Struct, frozen=True, kw_only=True):
     ] = "capped"
     mlink_tolerance: Annotated[
         float,
-        Meta(ge=0, lt=1, description="share of a path's delay that MLink takes for inaccuracy"),
+        Meta(
+            ge=0,
+            lt=1,
+            description="MLink: share of its delay by which a path must exceed the direct delay",
+        ),
     ] = 0.02
     placement: Annotated[
         Placement,
         Meta(description="place peers by the three cases, or directly at each target (case 3)"),
     ] = "cases"
     distant_links: Annotated[int, Meta(ge=0, description="links to peers known at the start")] = 2
-    delay_samples: Annotated[int, Meta(ge=1, description="round trips to measure a delay")] = 3
+    delay_samples: Annotated[int, Meta(ge=1, description="round trips for each measured delay")] = 3
     reverse_routes: Annotated[
-        bool, Meta(description="take the way back to be the same, instead of inferring it too")
+        bool,
+        Meta(description="use the reversed route for the other direction, instead of inferring it"),
     ] = True
-    heartbeat_us: Annotated[int, Meta(ge=1, description="time from heartbeat to heartbeat")] = (
-        5_000_000
-    )
+    heartbeat_us: Annotated[int, Meta(ge=1, description="time between two heartbeats")] = 5_000_000
     missed_heartbeats: Annotated[
-        int, Meta(ge=1, description="heartbeats missed until a neighbour is given up")
+        int, Meta(ge=1, description="missed heartbeats after which a neighbour is considered dead")
     ] = 8
 
     def __post_init__(self) -> None:

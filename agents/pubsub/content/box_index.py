@@ -1,9 +1,9 @@
-"""Boxes at places: which of them cover which, and which an event matches, as bits.
+"""An index of boxes: which cover which, and which an event matches, as sets of bits.
 
-The tables of all agents of a process (`cover_table`) hold the same subscriptions, in every
-version of the tree. So they share one index: a box has one place in all of them, and what it covers
-is found out once. A set of places is one number, and to ask which of them cover a box, or match an
-event, is one operation on it.
+The tables of all agents of a process (`cover_table`) hold the same subscriptions, in every version
+of the tree. Therefore they share one index: a box has one place (a bit) in all of them, and the
+boxes that it covers are computed once. A set of places is one number. Finding which of them cover a
+box or match an event is one operation on it.
 """
 
 from heapq import heappop, heappush
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from workloads.content.subscription import Point, Subscription
 
-_FREE = np.uint64(1 << 63)  # neither covers nor matches, nor is covered or matched
-_FEW = 16  # places that are listed faster one by one than all at once
+_FREE = np.uint64(1 << 63)  # neither covers nor is covered, and matches nothing
+_FEW = 16  # up to this number of places, listing one by one is faster
 _MOST_REMEMBERED = 1 << 28  # of matches, in bits
 
 
 class BoxIndex:
-    """Boxes by their numbers; a place is free again when all who took it have given it back.
+    """Boxes by number; a place is free again when all users have returned it.
 
-    Agents that are killed do not, so boxes that they held keep their places.
+    Killed agents do not return places, so their boxes keep them.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,11 @@ class BoxIndex:
         self.below: list[int] = []  # the places whose boxes this one covers
         self._bits: NDArray[np.uint64] = np.full(16, _FREE, dtype=np.uint64)
         self._users: list[int] = []
-        self._free: list[int] = []  # the lowest first, as that makes the smallest numbers
+        self._free: list[int] = []  # the lowest first, because it gives the smallest numbers
         self._matching: dict[int, int] = {}
 
     def take(self, number: int) -> int:
-        """The place of a box, which has one more user now."""
+        """The place of a box, which gets one more user."""
         place = self.place_of.get(number)
         if place is None:
             place = self._place(number)
@@ -43,13 +43,13 @@ class BoxIndex:
         return place
 
     def give_back(self, place: int) -> None:
-        """A user has no more use for a place."""
+        """A user returns a place."""
         self._users[place] -= 1
         if self._users[place] == 0:
             self._clear(place)
 
     def matching(self, point: Point) -> int:
-        """The places whose boxes an event matches."""
+        """The places whose boxes match an event."""
         bits = point.bits
         found = self._matching.get(bits)
         if found is None:

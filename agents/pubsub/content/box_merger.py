@@ -1,13 +1,13 @@
-"""Perfect merging: boxes whose union is a box, told as that one (Mühl, "Large-scale content-based
-publish/subscribe systems", PhD thesis, TU Darmstadt, 2002).
+"""Perfect merging: boxes whose union is a box are announced as that one box (Mühl, "Large-scale
+content-based publish/subscribe systems", PhD thesis, TU Darmstadt, 2002).
 
-Two boxes merge if they agree in all attributes but one, where their ranges overlap or touch.
-The union has no point outside the two boxes, so it causes no false positives. Pairs merge,
-and what they make merges with others, until nothing does; which boxes come out depends on the order
-in which they came, their union does not.
+Two boxes merge if they agree in all attributes but one, and their ranges in that one overlap or
+touch. The union has no point outside the two boxes, so it causes no false positives. Merged boxes
+merge again while possible. The resulting boxes depend on the order of arrival, their union does
+not.
 
-Boxes are found by their numbers without one attribute, so that a new one takes five look-ups. A
-merged box remembers its parts: a link that is to be told of some of them only is told those.
+Boxes are found by their numbers without one attribute, so a new box takes five look-ups. A merged
+box remembers its parts: a link that gets only some of them gets those parts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ _WEIGHTS: tuple[int, ...] = tuple(len(RANGES) ** attribute for attribute in rang
 
 
 class Box:
-    """A box, the places that it stands for as bits, and the two boxes that it was made of."""
+    """A box, the places that it represents as bits, and the two boxes that it was merged from."""
 
     __slots__ = ("number", "parts", "places")
 
@@ -30,7 +30,7 @@ class Box:
         self.parts = parts
 
     def within(self, places: int) -> Iterator["Box"]:
-        """The merged boxes that stand for nothing but some places, as large as can be."""
+        """The largest merged boxes that represent only some of these places."""
         if not self.parts:
             return
         if self.places & ~places == 0:
@@ -41,23 +41,23 @@ class Box:
 
 
 class BoxMerger:
-    """Boxes at places, merged as far as they can be."""
+    """Boxes at places, merged as far as possible."""
 
     def __init__(self) -> None:
         self._by_key: dict[int, tuple[Box, ...]] = {}
-        self._box_of: dict[int, Box] = {}  # the box that stands for a place, merged or not
-        self._numbers: set[int] = set()  # of merged boxes, and of those they were made of
+        self._box_of: dict[int, Box] = {}  # the box that represents a place, merged or not
+        self._numbers: set[int] = set()  # merged boxes and their parts
 
     def __contains__(self, place: object) -> bool:
         """Whether there is a box at a place."""
         return place in self._box_of
 
     def add(self, place: int, number: int) -> int:
-        """Put a box at a place; returns the places whose merged boxes are others now, as bits."""
+        """Put a box at a place; returns the places whose merged boxes have changed, as bits."""
         return self._insert(Box(number, 1 << place))
 
     def remove(self, place: int) -> int:
-        """Take the box from a place; returns the places whose merged boxes are others now."""
+        """Remove the box from a place; returns the places whose merged boxes have changed."""
         box = self._box_of.pop(place)
         self._unlist(box)
         if not box.parts:
@@ -69,7 +69,7 @@ class BoxMerger:
         return stirred
 
     def merged(self, places: Iterable[int]) -> list[Box]:
-        """The merged boxes that stand for any of some places."""
+        """The merged boxes that represent any of some places."""
         found: dict[int, Box] = {}
         for place in places:
             box = self._box_of.get(place)
@@ -78,7 +78,7 @@ class BoxMerger:
         return list(found.values())
 
     def _insert(self, box: Box) -> int:
-        """Merge a box with others as long as there are any, and list what comes out."""
+        """Merge a box with others while possible, and list the result."""
         keys = _keys_of(box.number)
         pair = self._partner(box, keys)
         while pair is not None:
@@ -95,7 +95,7 @@ class BoxMerger:
         return box.places if box.parts else 0
 
     def _partner(self, box: Box, keys: _Keys) -> tuple[Box, int] | None:
-        """Another box that makes a box with this one, and its number."""
+        """Another box that merges with this one, and its number."""
         for attribute, key in enumerate(keys):
             for other in self._by_key.get(key, ()):
                 number = _union(box.number, other.number, attribute)
@@ -112,7 +112,7 @@ class BoxMerger:
                 del self._by_key[key]
 
     def _dissolve(self, box: Box) -> Iterator[Box]:
-        """Give up a merged box; returns the boxes at single places."""
+        """Split a merged box; returns the boxes at single places."""
         if not box.parts:
             yield box
             return
@@ -122,7 +122,7 @@ class BoxMerger:
 
 
 def _leaves(box: Box) -> Iterator[Box]:
-    """The boxes at single places that a box is made of."""
+    """The boxes at single places that a box consists of."""
     if not box.parts:
         yield box
     for part in box.parts:
@@ -131,7 +131,7 @@ def _leaves(box: Box) -> Iterator[Box]:
 
 @lru_cache(maxsize=1 << 16)
 def _keys_of(number: int) -> _Keys:
-    """The number without each of its attributes, as keys that say which one is missing."""
+    """The number without each of its attributes, as keys that identify the missing one."""
     base = len(RANGES)
     return tuple(
         (number - number // weight % base * weight) * ATTRIBUTES + attribute
@@ -141,9 +141,9 @@ def _keys_of(number: int) -> _Keys:
 
 @lru_cache(maxsize=1 << 16)
 def _union(one: int, other: int, attribute: int) -> int:
-    """The box made of two that differ in one attribute, or 0 if there is a gap between them.
+    """The union of two boxes that differ in one attribute, or 0 if there is a gap between them.
 
-    Number 0 is a single point, which no union is.
+    Number 0 is a single point, which is not a union.
     """
     weight, base = _WEIGHTS[attribute], len(RANGES)
     digits = one // weight % base, other // weight % base

@@ -1,4 +1,4 @@
-"""The events that a peer has had: which ones, and the recent ones to hand on again."""
+"""The events that a peer has received, and the recent ones for forwarding again."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,10 +9,11 @@ from agents.pubsub.content.messages import Event
 
 @dataclass(slots=True)
 class HeldEvent:
-    """An event in the buffer, or one that was only offered so far, hence without its payload.
+    """An event in the buffer, or one that was only offered so far and has no payload.
 
-    `known` are the peers that have it, are being sent it or were offered it; `offerers` those
-    that can be asked for it, `asked` those that were, and `wanters` those that asked for it here.
+    `known` are the peers that have it, are being sent it or were offered it. `offerers` are the
+    peers that can be asked for it, `asked` those that were, and `wanters` those that asked for it
+    here.
     """
 
     event: Event
@@ -29,9 +30,10 @@ class HeldEvent:
             self.known.append(peer)
 
     def ask_for(self, wanter: PeerId) -> list[PeerId]:
-        """Note that a peer asked for an event that is not here; returns whom to ask in turn.
+        """Record that a peer asked for an event that is not here; returns the peers to ask in turn.
 
-        All who offered it: while links form a cycle, some offer what was offered to them by us.
+        These are all peers that offered it: while links form a cycle, some offer what this peer
+        offered.
         """
         if wanter not in self.wanters:
             self.wanters.append(wanter)
@@ -40,14 +42,14 @@ class HeldEvent:
         return rest
 
     def forget_peer(self, peer: PeerId) -> None:
-        """Take it that a peer has not got the event, and knows nothing of it."""
+        """Assume that a peer does not have the event."""
         for peers in (self.known, self.offerers, self.wanters, self.asked):
             if peer in peers:
                 peers.remove(peer)
 
 
 class EventBuffer:
-    """The events of the last while, at most so many, the oldest first."""
+    """The recent events, up to a maximum number, the oldest first."""
 
     def __init__(self, window_us: int, most: int) -> None:
         self._window_us = window_us
@@ -55,23 +57,23 @@ class EventBuffer:
         self._held: dict[int, HeldEvent] = {}
 
     def __len__(self) -> int:
-        """How many events are held."""
+        """The number of events."""
         return len(self._held)
 
     def get(self, event_id: int) -> HeldEvent | None:
-        """An event, if it is still held."""
+        """An event, if it is still in the buffer."""
         return self._held.get(event_id)
 
     def add(
         self, now_us: int, event: Event, known: list[PeerId], is_here: bool = True
     ) -> HeldEvent:
-        """Hold an event, and let go of what is too old or too much."""
+        """Add an event, and remove those that are too old or too many."""
         held = self._held[event.event_id] = HeldEvent(event, now_us, is_here, known)
         self.expire(now_us)
         return held
 
     def expire(self, now_us: int) -> Iterable[HeldEvent]:
-        """Let go of what is too old or too much; returns the rest."""
+        """Remove events that are too old or too many; returns the rest."""
         while self._held:
             oldest = next(iter(self._held.values()))
             is_young = oldest.arrived_us + self._window_us >= now_us
@@ -81,16 +83,16 @@ class EventBuffer:
         return self._held.values()
 
     def forget_known(self, peer: PeerId) -> None:
-        """Take it that a peer has nothing of what is held."""
+        """Assume that a peer has none of the events."""
         for held in self._held.values():
             if peer in held.known:
                 held.known.remove(peer)
 
 
 class SeenEvents:
-    """Which events a peer has had, in bounded memory, and never one of them as new.
+    """The events that a peer has received, in bounded memory; none of them counts as new again.
 
-    Once it has to forget, it takes everything published up to then for seen.
+    When it is full, everything published up to the oldest removed event counts as received.
     """
 
     def __init__(self, most: int) -> None:
@@ -99,11 +101,11 @@ class SeenEvents:
         self._forgotten_us = -1
 
     def __contains__(self, event_id: object) -> bool:
-        """Whether an event is known to have been here."""
+        """Whether an event is known to have been received."""
         return event_id in self._published_us
 
     def is_new(self, event_id: int, published_us: int) -> bool:
-        """Note an event; False if it was noted before, or is older than can be told."""
+        """Record an event; False if it was recorded before, or is too old to be known."""
         if event_id in self._published_us or published_us <= self._forgotten_us:
             return False
         self._published_us[event_id] = published_us

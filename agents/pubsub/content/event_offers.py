@@ -1,11 +1,11 @@
-"""Offers: how events get to those whom the tree that they were published on did not lead to.
+"""Offers: how events reach peers to which the tree of their publication did not lead.
 
-An event may be offered over its own tree, where a subscription or a link has come up, and over
-those built after it: one of each newer family (`agents.routing.tree`), as any one joins all peers.
-It is not handed from one version of a family to another, which would take it everywhere twice.
+An event may be offered over its own tree, when a subscription or a link is added, and over later
+trees: one of each newer family (`agents.routing.tree`), because any one joins all peers. It is not
+handed over between versions of a family, which would send it everywhere twice.
 
-What comes in is not passed on at once but with all else that comes within a moment: repairs bring
-hundreds of events over each link, and an offer of many is as small as one of few.
+Offers are not forwarded at once but together with all others of a moment: repairs bring hundreds of
+events over each link, and an offer of many events is as small as one of few.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ _Offers = defaultdict[tuple[PeerId, bool], list[Event]]
 
 
 class EventOffers:
-    """What this peer has still to offer, and to whom; events may be older than a tree by a bit."""
+    """The offers that this peer still has to send; events may be slightly older than a tree."""
 
     def __init__(
         self, trees: ContentTrees, buffer: EventBuffer, paced: PacedEvents, slack_us: int
@@ -45,25 +45,25 @@ class EventOffers:
         self._onward: defaultdict[int, dict[PeerId, list[HeldEvent]]] = defaultdict(dict)
 
     def owe(self, version: ContentTree, peers: Iterable[PeerId]) -> bool:
-        """Note that peers at links of a version may miss something; says whether they can."""
+        """Record that peers at links of a version may lack events; returns whether they can."""
         if not len(self._buffer):
             return False
         self._owed[version.number].update(peers)
         return True
 
     def put_off(self, events: Iterable[HeldEvent]) -> bool:
-        """Put events down for newer families; says whether any is waiting."""
+        """Keep events for newer families; returns whether any is waiting."""
         self._late += [held for held in events if self._trees.has_heirs(held.event.version)]
         return bool(self._late)
 
     def pass_on(self, version: int, sender: PeerId, events: list[HeldEvent]) -> bool:
-        """Put events down for all links of a version but one; says whether any is waiting."""
+        """Keep events for all links of a version but one; returns whether any is waiting."""
         if events and self._trees.get(version) is not None:
             self._onward[version].setdefault(sender, []).extend(events)
         return bool(self._onward)
 
     def offer_owed(self, now_us: int) -> list[Send]:
-        """Offer what is recent to those who may miss it."""
+        """Offer recent events to the peers that may lack them."""
         recent = list(self._buffer.expire(now_us))
         owed, self._owed = self._owed, defaultdict(set)
         return [
@@ -73,7 +73,7 @@ class EventOffers:
         ]
 
     def offer_late(self) -> list[Send]:
-        """Offer over newer trees what was put off."""
+        """Offer the waiting events over newer trees."""
         late, self._late = self._late, []
         return [
             offer
@@ -82,7 +82,7 @@ class EventOffers:
         ]
 
     def offer_onward(self) -> list[Send]:
-        """Offer what is to be passed on."""
+        """Forward offers."""
         onward, self._onward = self._onward, defaultdict(dict)
         sends: list[Send] = []
         for number, by_sender in onward.items():
@@ -97,7 +97,9 @@ class EventOffers:
     def _over(
         self, version: ContentTree, peers: set[PeerId], events: Iterable[HeldEvent]
     ) -> Iterable[Send]:
-        """Offer to peers at links of a version what they want and are not known to have."""
+        """Offer to peers at links of a version the events that match and that they are not known to
+        have.
+        """
         offers: _Offers = defaultdict(list)
         self._collect(offers, version, peers, events)
         return _messages(version, offers)
@@ -117,7 +119,7 @@ class EventOffers:
                     offers[peer, held.is_here].append(event)
 
     def fulfil(self, sender: PeerId, wish: Wanted) -> list[Send]:
-        """Have sent what is here over the tree that it was offered on; ask on for the rest."""
+        """Send the events that are here over the tree of the offer; ask for the others."""
         to_ask: defaultdict[PeerId, list[int]] = defaultdict(list)
         for held in filter(None, map(self._buffer.get, wish.events)):
             if held.is_here:
@@ -129,7 +131,7 @@ class EventOffers:
         return [ask(peer, wish.version, events) for peer, events in sorted(to_ask.items())]
 
     def ask_again(self, to: PeerId, wish: Wanted) -> list[Send]:
-        """Ask a peer again as long as the tree has it; else another will make an offer."""
+        """Ask a peer again while the tree has it; otherwise another peer will make an offer."""
         missing = [held for held in map(self._buffer.get, wish.events) if held and not held.is_here]
         if missing and self._trees.is_linked(to):
             return [ask(to, wish.version, [held.event.event_id for held in missing])]
@@ -138,7 +140,7 @@ class EventOffers:
         return []
 
     def _belongs(self, event: Event, version: ContentTree) -> bool:
-        """Whether an event may go over a tree: its own, or an heir built around its time."""
+        """Whether an event may use a tree: its own, or a successor built around its time."""
         if version.number == event.version:
             return True
         if version.built_us is None or not self._trees.is_successor(event.version, version):

@@ -1,17 +1,17 @@
-"""Content-based publish/subscribe over whatever tree it is given (Tariq, Koldehofe and Rothermel,
-"Efficient content-based routing with network topology inference", DEBS 2013, sections 2 and 6).
+"""Content-based publish/subscribe over any tree (Tariq, Koldehofe and Rothermel, "Efficient
+content-based routing with network topology inference", DEBS 2013, sections 2 and 6).
 
-Subscriptions travel along the tree, each link told what lies beyond the others
-(`cover_table`); events follow them, over links with a matching subscription only.
+Subscriptions are announced along the tree: each link gets those from beyond the other links
+(`cover_table`). Events are forwarded over links with a matching subscription only.
 
-Every subscriber that stays up gets every matching event once, whatever happens to the tree: a
-peer that has an event owes it to every neighbour that asks for it by its subscriptions. It sends
-it at once over the tree that the event was published on. For all the rest (a subscription that
-comes up at a link, a tree that is built while events flow) it offers the recent events that
-the neighbour is not known to have. Offers travel on like events, many in a datagram, until they
-come to somebody who has the event or wants it; who wants it asks back along the same way. So
-events lost with a peer come from those that had them before, with hardly any false positives.
-The paper does without: in its simulation peers leave between events.
+Every subscriber that stays up gets every matching event once, whatever happens to the tree. A peer
+with an event must send it to every neighbour whose subscriptions match. It sends the event at once
+over the tree of its publication. In all other cases (a subscription that is added at a link, a tree
+that is built while events are sent) it offers the recent events that the neighbour is not known to
+have. Offers are forwarded like events, many in a datagram, until they reach a peer that has the
+event or wants it; a peer that wants it asks back along the same path. Events lost with a failed
+peer therefore come from the peers before it, with very few false positives. The paper needs none of
+this: in its simulation peers leave between events.
 """
 
 from collections.abc import Hashable, Iterable
@@ -56,7 +56,7 @@ from workloads.content.subscription import Subscription
 
 _BUFFERED_EVENTS = 8_192
 _SEEN_EVENTS = 65_536
-_ASKERS = 3  # publishers that ask for a new tree
+_ASKERS = 3  # publishers that request a new tree
 
 
 class Content(Protocol):
@@ -86,11 +86,11 @@ class Content(Protocol):
         self._noted = 0
 
     def on_start(self, now_us: int) -> Effects:
-        """Let routing know what this peer has heard of, from the beginning on."""
+        """Announce this peer's history to the routing layer from the beginning."""
         return [Announce(self._history)]
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Follow the tree, and the wishes of whoever is above."""
+        """Follow the tree, and the requests of the application."""
         if isinstance(content, Tree):
             return [*self._follow(now_us, content), *self._tell_ready()]
         if isinstance(content, CurrentTree):
@@ -105,7 +105,7 @@ class Content(Protocol):
         return ()
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Take an event, an update, or what belongs to them."""
+        """Handle an event, an update, or an offer."""
         if isinstance(message, Event):
             return self._take_event(now_us, sender, message)
         if isinstance(message, SubscriptionUpdate):
@@ -117,7 +117,7 @@ class Content(Protocol):
         return self._restate(now_us, sender, message)
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Do what was put off."""
+        """Continue what was delayed."""
         self._set_timers.discard(str(name))
         if name == "update":
             return [s for version in self._trees.announced() for s in version.updates()]
@@ -132,11 +132,11 @@ class Content(Protocol):
         return self._ask(now_us)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Try again as long as the tree has the link; else what is due comes with the next one."""
+        """Try again while the tree has the link; otherwise the next link causes a new attempt."""
         if isinstance(message, SubscriptionUpdate):
             return self._begin_again(now_us, to, message)
         if isinstance(message, StateWanted):
-            return ()  # is asked again
+            return ()  # is requested again
         if isinstance(message, Wanted):
             return self._offers.ask_again(to, message)
         events = message.events if isinstance(message, Offer) else (message.event_id,)
@@ -160,7 +160,9 @@ class Content(Protocol):
         return [*effects, *self._ask_for_tree(event_id)]
 
     def _ask_for_tree(self, event_id: int) -> Effects:
-        """Ask for a new tree when it is time; the next few do, too, as one may be gone."""
+        """Request a new tree when it is due; the next few publishers do, too, in case one has
+        failed.
+        """
         every, most = self.settings.recalculate_every_events, self.settings.recalculations
         is_time = 0 < every <= event_id and event_id % every < _ASKERS
         is_time = is_time and (most == 0 or event_id // every <= most)
@@ -203,7 +205,7 @@ class Content(Protocol):
         return [Announce(self._history)] if is_due else ()
 
     def _forward(self, held: HeldEvent) -> Effects:
-        """Send an event over its own tree, and put it down for newer ones."""
+        """Send an event over its own tree, and keep it for newer ones."""
         event = held.event
         sends: list[Effect] = []
         version = self._trees.get(event.version)
@@ -215,7 +217,9 @@ class Content(Protocol):
         return [*sends, *self._put_off([held])]
 
     def _hand_out(self, sender: PeerId, held: HeldEvent, event: Event) -> Effects:
-        """Send an event that was offered before to those who asked, and offer it to the rest."""
+        """Send an event that was offered before to the peers that asked, and offer it to the
+        others.
+        """
         held.event, held.is_here = event, True
         held.note_known(sender)
         wanters = [peer for peer in held.wanters if peer != sender]
@@ -240,14 +244,14 @@ class Content(Protocol):
         return self._wake("pass on", self.settings.pace_delay_s) if is_due else ()
 
     def _send_next(self) -> Effects:
-        """Send some of what was asked for, unless that was done a moment ago."""
+        """Send some of the requested events, unless that was done a moment ago."""
         if "send next" in self._set_timers:
             return ()
         batch = self._paced.next_batch()
         return [*batch, *self._wake("send next", self.settings.pace_delay_s)] if batch else ()
 
     def _take_offer(self, now_us: int, sender: PeerId, offer: Offer) -> Effects:
-        """Ask for what is wanted here, and offer the rest to those beyond."""
+        """Ask for wanted events, and forward the offer of the others."""
         wanted: list[int] = []
         onward: list[HeldEvent] = []
         for held in self._unheard_of(now_us, sender, offer):
@@ -259,11 +263,11 @@ class Content(Protocol):
             else:
                 onward.append(held)
         effects: list[Effect] = [ask(sender, offer.version, wanted)] if wanted else []
-        effects += self._put_off(onward)  # the tree it came over may be one that nobody repairs
+        effects += self._put_off(onward)  # the tree of the offer may not be repaired any more
         return [*effects, *self._pass_on(offer.version, sender, onward)]
 
     def _unheard_of(self, now_us: int, sender: PeerId, offer: Offer) -> Iterable[HeldEvent]:
-        """The offered events that are not here, with all that is known of them."""
+        """The offered events that are not here, with their known data."""
         some = zip(offer.events, offer.points, offer.published_ms, strict=True)
         for event_id, point, published_ms in some:
             held = self._buffer.get(event_id)
@@ -272,7 +276,7 @@ class Content(Protocol):
                     held.note_known(sender)
                     self._paced.strike(sender, event_id)
             elif event_id not in self._seen and self._exists(event_id):
-                # Rather too late than too early: who wants it gets to see the exact time.
+                # Rather too late than too early: peers that want it see the exact time.
                 published_us = published_ms * 1_000 + 999
                 event = Event(event_id, 0, offer.version, published_us, point, b"")
                 yield held or self._buffer.add(now_us, event, [], is_here=False)
@@ -305,7 +309,7 @@ class Content(Protocol):
         if version is None:
             return ()
         if version.take(now_us, sender, update):
-            self._buffer.forget_known(sender)  # which may have restarted
+            self._buffer.forget_known(sender)  # it may have restarted
         if not version.has_link(sender):
             return ()
         effects = [
@@ -317,7 +321,7 @@ class Content(Protocol):
         return [*effects, *self._wake("ask", self.settings.ask_after_s)]
 
     def _restate(self, now_us: int, sender: PeerId, wanted: StateWanted) -> Effects:
-        """Start again for a peer that misses something, unless that is on its way."""
+        """Start a new epoch for a peer that lacks something, unless one is in progress."""
         version = self._trees.linked(wanted.version, sender)
         if version is None:
             return ()
@@ -344,7 +348,9 @@ class Content(Protocol):
         return [*asked, *self._wake("ask", self.settings.ask_after_s)]
 
     def _tell_ready(self) -> Effects:
-        """Once: events can be published on a tree, and all that lies beyond its links is known."""
+        """Once: events can be published on a tree, and all subscriptions beyond its links are
+        known.
+        """
         version = self._trees.get(self._current)
         if self._is_ready or version is None or not version.is_current:
             return ()

@@ -1,8 +1,8 @@
-"""One link of a tree: what the two ends tell each other of subscriptions, in order.
+"""One link of a tree: the ordered subscription updates of its two ends.
 
-Reliable messages arrive in any order. Each end numbers its updates within an epoch, which begins
-when its link comes up, when the other end asks, or when an update was given up. An epoch is the
-time when it began, so that epochs of a restarted agent are later than those before its restart.
+Reliable messages arrive in any order. Each end numbers its updates within an epoch. An epoch begins
+when the link is added, when the other end asks for it, or when an update was given up. Its number
+is the time when it began, so epochs after a restart are later than those before.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _MOST_EARLY = 256  # updates that wait for one before them
 
 @dataclass(slots=True)
 class Incoming:
-    """The updates of the other end: which epoch, which is next, and those that came early."""
+    """The updates of the other end: the epoch, the next number, and updates that arrived early."""
 
     epoch: int = 0
     next_serial: int = 0
@@ -26,11 +26,11 @@ class Incoming:
 
     @property
     def is_current(self) -> bool:
-        """Whether there is nothing to wait for."""
+        """Whether no update is missing."""
         return self.is_complete and not self.early
 
     def is_new_epoch(self, update: SubscriptionUpdate) -> bool:
-        """Whether the other end has started again; if so, forget where we were."""
+        """Whether the other end has started a new epoch; if so, the state is reset."""
         if update.epoch <= self.epoch:
             return False
         self.epoch, self.next_serial, self.is_complete = update.epoch, 0, False
@@ -50,20 +50,20 @@ class Incoming:
 
 @dataclass(slots=True)
 class Outgoing:
-    """What the other end has been told."""
+    """The state that the other end has been sent."""
 
     epoch: int = 0
     serial: int = 0
     told: Told = field(default_factory=Told)
 
     def begin(self, now_us: int) -> None:
-        """Start over, with nothing told."""
+        """Start a new epoch with nothing sent."""
         self.epoch = max(now_us, self.epoch + 1)
         self.serial = 0
         self.told = Told()
 
     def updates(self, version: int, difference: Difference) -> Iterator[SubscriptionUpdate]:
-        """The difference in as few messages as it takes; the first of an epoch comes anyway."""
+        """The update as few messages; an epoch has at least one."""
         if not (difference.added or difference.withdrawn or self.serial == 0):
             return
         has_times = any(difference.added.values())
@@ -85,12 +85,12 @@ class Outgoing:
 
 @dataclass(slots=True)
 class ContentLink:
-    """Both directions of a link; `kept` is what came over it while it is not in the tree."""
+    """Both directions of a link; `kept` is what arrived while the link is not in the tree."""
 
     is_up: bool = False
     incoming: Incoming = field(default_factory=Incoming)
     outgoing: Outgoing = field(default_factory=Outgoing)
     kept: dict[int, int] = field(default_factory=dict)
-    stale: set[int] = field(default_factory=set)  # of the epoch before, until the next is complete
-    moved_us: int = 0  # when it came up, or the last update was applied
-    asked: int = 0  # requests without an answer
+    stale: set[int] = field(default_factory=set)  # of the last epoch, until this is complete
+    moved_us: int = 0  # when the link was added, or the last update was applied
+    asked: int = 0  # unanswered requests

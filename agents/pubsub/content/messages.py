@@ -19,22 +19,22 @@ _OFFER_BYTES = 4 + 1 + 3 * 2
 NUMBERS_PER_UPDATE = (MAX_DATAGRAM_BYTES - HEADER.size - _UPDATE_BYTES) // 4
 EVENTS_PER_OFFER = (MAX_DATAGRAM_BYTES - HEADER.size - _OFFER_BYTES) // (3 * 4)
 MAX_PAYLOAD_BYTES = MAX_DATAGRAM_BYTES - HEADER.size - _EVENT_BYTES
-MAX_HOPS = 255  # which fits into the header; a longer way counts as this
+MAX_HOPS = 255  # the largest in the header; longer paths have this value
 
 
 @lru_cache(maxsize=1 << 14)
 def point_of(number: int) -> Point:
-    """The point with a number, the same object each time, which remembers its bits."""
+    """The point with a number; always the same object, which caches its bits."""
     return Point(number)
 
 
 @message(120, role="control")
 class SubscriptionUpdate(Struct, frozen=True):
-    """What changes in the subscriptions that the sender announces over a link of a version.
+    """Changes of the subscriptions that the sender announces over a link of a version.
 
-    An epoch begins with nothing and serial 0; the sender's whole state has been told once an
-    update says that it is complete. `since_ms` goes with `added`: events from before are not
-    wanted. It is left out if all are 0.
+    An epoch begins with nothing and serial 0. The whole state has been sent when an update says
+    that it is complete. `since_ms` belongs to `added`: events before that time are not wanted. It
+    is omitted if all are 0.
     """
 
     version: U32
@@ -46,7 +46,7 @@ class SubscriptionUpdate(Struct, frozen=True):
     withdrawn: tuple[U32, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is no subscription."""
+        """Refuse invalid subscriptions."""
         if max((0, *self.added, *self.withdrawn)) >= _BOXES:
             raise ContentError("update: expected numbers of subscriptions")
         if self.since_ms and len(self.since_ms) != len(self.added):
@@ -55,7 +55,7 @@ class SubscriptionUpdate(Struct, frozen=True):
 
 @message(121, role="control")
 class StateWanted(Struct, frozen=True):
-    """Please begin a new epoch: the sender misses something of this one, or knows none (0)."""
+    """A request for a new epoch: the sender lacks a part of this one, or knows none (0)."""
 
     version: U32
     epoch: U64
@@ -63,7 +63,7 @@ class StateWanted(Struct, frozen=True):
 
 @message(122, role="event")
 class Event(Struct, frozen=True):
-    """An event on its way over the tree of a version; `point` is the number of its point."""
+    """An event on the tree of a version; `point` is the number of its point."""
 
     event_id: U64
     hop_count: U8
@@ -73,15 +73,15 @@ class Event(Struct, frozen=True):
     payload: bytes
 
     def __post_init__(self) -> None:
-        """Refuse what is no point."""
+        """Refuse an invalid point."""
         point_of(self.point)
 
 
 @message(123, role="control")
 class Offer(Struct, frozen=True):
-    """The sender has these events (`is_here`) or was offered them, and the receiver may want them.
+    """Events that the sender has (`is_here`) or was offered, and that the receiver may want.
 
-    Each comes with its point and the time when it was published, so that it can be offered on.
+    Each has its point and the time of its publication, so that it can be offered further.
     """
 
     version: U32
@@ -91,7 +91,7 @@ class Offer(Struct, frozen=True):
     published_ms: tuple[U32, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what are no points."""
+        """Refuse invalid points."""
         if not len(self.events) == len(self.points) == len(self.published_ms):
             raise ContentError("offer: expected a point and a time for each event")
         for number in self.points:
@@ -100,14 +100,14 @@ class Offer(Struct, frozen=True):
 
 @message(124, role="control")
 class Wanted(Struct, frozen=True):
-    """The sender has not got these events that were offered, and somebody wants them."""
+    """Offered events that the sender does not have, and that it or another peer wants."""
 
     version: U32
     events: tuple[U32, ...]
 
 
 def offer_of(version: int, is_here: bool, events: Sequence[Event]) -> Offer:
-    """The offer of some events, at most `EVENTS_PER_OFFER`."""
+    """The offer of at most `EVENTS_PER_OFFER` events."""
     return Offer(
         version,
         is_here,

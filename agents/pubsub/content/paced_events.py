@@ -1,7 +1,7 @@
-"""Events that peers asked for, sent a few at a time.
+"""Limits the rate at which requested events are sent.
 
-When a tree is whole again, everything that waited is asked for at once. Sent at once too, it would
-crowd links and peers for seconds, and hold up the events that are published meanwhile.
+After the repair of a tree, all waiting events are requested at once. Sent at once, they would load
+links and peers for seconds and delay the events that are published meanwhile.
 """
 
 from heapq import nsmallest
@@ -11,22 +11,22 @@ from agents.pubsub.content.messages import Event
 
 
 class PacedEvents:
-    """What is still to be sent to whom: of each batch so many to a peer, the oldest first."""
+    """The events to send to each peer: a limited number in each batch, the oldest first."""
 
     def __init__(self, batch: int) -> None:
         self._batch = batch
         self._waiting: dict[PeerId, dict[int, Event]] = {}
 
     def add(self, peer: PeerId, event: Event) -> None:
-        """Have an event sent to a peer; once, however often it asks before that is done."""
+        """Add an event for a peer, once, however often the peer asks."""
         self._waiting.setdefault(peer, {})[event.event_id] = event
 
     def strike(self, peer: PeerId, event_id: int) -> None:
-        """A peer has got an event from somebody else."""
+        """Remove an event that a peer has got from another peer."""
         self._waiting.get(peer, {}).pop(event_id, None)
 
     def next_batch(self) -> list[Send]:
-        """What is to be sent now."""
+        """The events to send now."""
         sends: list[Send] = []
         for peer, events in sorted(self._waiting.items()):
             for event in nsmallest(self._batch, events.values(), key=_age):

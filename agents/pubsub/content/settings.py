@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 
 class ContentSettings(Struct, frozen=True, kw_only=True):
-    """How subscriptions travel, and how events are kept for those who miss them."""
+    """How subscriptions are announced, and how events are kept for peers that lack them."""
 
     psi: Annotated[int, Meta(ge=1, description="recent events in the history of a peer")] = 1_000
     replay_window_s: Annotated[
@@ -31,7 +31,10 @@ class ContentSettings(Struct, frozen=True, kw_only=True):
         10
     )
     ask_after_s: Annotated[
-        float, Meta(gt=0, description="when missing subscriptions of a neighbour are asked for")
+        float,
+        Meta(
+            gt=0, description="time after which missing subscriptions of a neighbour are requested"
+        ),
     ] = 3.0
     merging: Annotated[
         bool, Meta(description="send subscriptions whose union is a box as that one box")
@@ -40,8 +43,8 @@ class ContentSettings(Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, description="events between two announcements of the history")
     ] = 10
     recalculate_every_events: Annotated[
-        int, Meta(ge=0, description="events after which a new tree is asked for; 0: never")
+        int, Meta(ge=0, description="events after which a new tree is requested; 0: never")
     ] = 0
     recalculations: Annotated[
-        int, Meta(ge=0, description="most new trees that are asked for; 0: no limit")
+        int, Meta(ge=0, description="maximum number of new trees requested; 0: no limit")
     ] = 0

@@ -1,8 +1,8 @@
-"""One version of the tree at one peer: its links, and the subscriptions held in it.
+"""One version of the tree at one peer: its links, and the subscriptions in it.
 
-A link that only one end has yet, or still, does no harm: what comes over it is kept, and counts
-once the tree has it. While links form a cycle a subscription may keep itself alive; once
-they form a tree again, what a link is told depends on links farther away only, and comes out right.
+A link may exist at one end only for a while: updates over it are kept, and count once the tree has
+the link. While links form a cycle, a subscription may keep itself alive. Once the links form a tree
+again, the updates for a link depend only on links farther away, and become correct.
 """
 
 from collections import defaultdict
@@ -14,13 +14,13 @@ from agents.pubsub.content.cover_table import CoverTable
 from agents.pubsub.content.link import ContentLink
 from agents.pubsub.content.messages import Event, StateWanted, SubscriptionUpdate, point_of
 
-_MOST_KEPT = 256  # links that are not in the tree
+_MOST_KEPT = 256  # links outside the tree
 
 
 class ContentTree:
     """Links and subscriptions of a version; `built_us` is None until routing has announced it.
 
-    `family` is its family (`agents.routing.tree`), for all that is known its own until then.
+    `family` is its family (`agents.routing.tree`), until then the version itself.
     """
 
     def __init__(self, number: int, boxes: BoxIndex, is_merging: bool = False) -> None:
@@ -36,11 +36,11 @@ class ContentTree:
         return link is not None and link.is_up
 
     def wanting(self, event: Event) -> set[PeerId]:
-        """The peers at links with a subscription that wants an event, and perhaps `LOCAL`."""
+        """The peers at links with a subscription that matches an event, and perhaps `LOCAL`."""
         return self.table.matching(point_of(event.point), event.published_us)
 
     def set_links(self, now_us: int, peers: Iterable[PeerId]) -> list[PeerId]:
-        """Follow the tree; returns the peers whose subscriptions count from now on."""
+        """Set the links; returns the peers whose subscriptions count from now on."""
         wanted = set(peers)
         for peer in sorted(p for p, link in self.links.items() if link.is_up and p not in wanted):
             self._take_down(peer)
@@ -51,7 +51,7 @@ class ContentTree:
         return appeared
 
     def take(self, now_us: int, sender: PeerId, update: SubscriptionUpdate) -> bool:
-        """Apply what a peer announces; says whether a new epoch has begun."""
+        """Apply a peer's update; returns whether a new epoch has begun."""
         link = self.links[sender]
         is_new = link.incoming.is_new_epoch(update)
         if is_new:
@@ -63,11 +63,11 @@ class ContentTree:
         return is_new
 
     def begin_epoch(self, now_us: int, peer: PeerId) -> None:
-        """Tell a peer everything again."""
+        """Begin a new epoch for a peer."""
         self.links[peer].outgoing.begin(now_us)
 
     def updates(self) -> Iterator[Send]:
-        """What the peers at the links are to be told now."""
+        """The updates to send to the peers at the links now."""
         up = sorted((peer, link) for peer, link in self.links.items() if link.is_up)
         told = [(peer, link.outgoing.told) for peer, link in up]
         for peer, difference in self.table.differences(told):
@@ -75,7 +75,7 @@ class ContentTree:
                 yield Send(peer, update, reliable=True)
 
     def questions(self, now_us: int, wait_us: int) -> Iterator[Send]:
-        """Ask those for their state whose state has been missing or in pieces for long."""
+        """Ask the peers whose state has been missing or incomplete for long."""
         for peer, link in sorted(self.links.items()):
             is_missing = link.is_up and not link.incoming.is_current
             if is_missing and now_us - link.moved_us >= wait_us << link.asked:
@@ -129,7 +129,9 @@ class ContentTree:
             link.kept.pop(number, None)
 
     def _forget_links(self) -> None:
-        """Bound what is kept of links that are not in the tree; if one returns, we ask."""
+        """Limit the state of links outside the tree; for a link that returns, the state is
+        requested.
+        """
         if len(self.links) > _MOST_KEPT:
             kept = [peer for peer, link in self.links.items() if not link.is_up]
             for peer in kept[: len(self.links) - _MOST_KEPT]:

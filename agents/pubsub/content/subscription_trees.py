@@ -7,11 +7,11 @@ from agents.pubsub.content.subscription_tree import ContentTree
 from agents.routing.tree import Tree
 from workloads.content.subscription import Point, Subscription
 
-_MOST_UNKNOWN = 4  # versions that others talk about and routing has not announced yet
+_MOST_UNKNOWN = 4  # versions that neighbours mention and routing has not announced yet
 
 
 class ContentTrees:
-    """Versions by number; subscriptions made before `start_us` want events from the first on."""
+    """Versions by number; subscriptions made before `start_us` match events from the first on."""
 
     def __init__(self, start_us: int, boxes: BoxIndex, is_merging: bool = False) -> None:
         self._start_us = start_us
@@ -24,7 +24,7 @@ class ContentTrees:
         self._heirs: dict[int, int] = {}  # the highest announced version of each family
 
     def __len__(self) -> int:
-        """How many versions are known."""
+        """The number of known versions."""
         return len(self._versions)
 
     def get(self, number: int) -> ContentTree | None:
@@ -45,7 +45,7 @@ class ContentTrees:
         return [v for _, v in sorted(self._versions.items()) if v.built_us is not None]
 
     def follow(self, tree: Tree) -> ContentTree | None:
-        """The version that routing speaks of, unless it is dropped."""
+        """The version that routing announces, unless it is dropped."""
         if tree.is_dropped:
             self._drop(tree.version)
             return None
@@ -61,12 +61,12 @@ class ContentTrees:
         return max(self._heirs, default=0) > self._family_of.get(number, number)
 
     def is_successor(self, number: int, version: ContentTree) -> bool:
-        """Whether a version is the one of its family to take events over from an older version."""
+        """Whether a version is the one of its family that takes over events of an older version."""
         is_newer = version.family > self._family_of.get(number, number)
         return is_newer and self._heirs.get(version.family) == version.number
 
     def make(self, number: int) -> ContentTree | None:
-        """A version, if need be one that routing will announce later, unless it was dropped."""
+        """A version, created if routing may announce it later, unless it was dropped."""
         version = self._versions.get(number)
         if version is None and number not in self._dropped:
             unknown = sorted(n for n, v in self._versions.items() if v.built_us is None)
@@ -78,7 +78,7 @@ class ContentTrees:
         return version
 
     def subscribe(self, now_us: int, subscription: Subscription) -> bool:
-        """Hold a subscription of this peer; says whether it is new."""
+        """Add a subscription of this peer; returns whether it is new."""
         if subscription in self._own:
             return False
         self._own[subscription] = now_us
@@ -87,7 +87,7 @@ class ContentTrees:
         return True
 
     def unsubscribe(self, subscription: Subscription) -> bool:
-        """Let go of a subscription of this peer; says whether it was held."""
+        """Remove a subscription of this peer; returns whether it existed."""
         if self._own.pop(subscription, None) is None:
             return False
         for version in self._versions.values():
@@ -113,5 +113,5 @@ class ContentTrees:
             version.table.close()
 
     def _since_ms(self, since_us: int) -> int:
-        """Since when others are to send events; before the first one it makes no difference."""
+        """The time from which others send events; before the first event it is irrelevant."""
         return 0 if since_us <= self._start_us else since_us // 1_000

@@ -1,28 +1,30 @@
 """One version of the routing tree T at one peer: algorithm 2 of Tariq, Koldehofe and Rothermel
-(DEBS 2013, section 5.2), read so that T is a tree whatever the order of messages.
+(DEBS 2013, section 5.2), interpreted so that T is a tree for any order of messages.
 
-Every peer keeps the latest offer (CORE_SPT) of each neighbour and follows the best: distributed
-Bellman-Ford, with the path in each offer so that nobody follows himself. Two ways are kept:
+Every peer keeps the latest offer (CORE_SPT) of each neighbour and follows the best one. This is
+distributed Bellman-Ford; each offer contains its path, so that no peer follows itself. A peer keeps
+two paths:
 
-- the *relay* way, to the closest core. A peer passes on only this one, which is the pruning of
-  algorithm 2: an offer of another core stops where it does not improve on all others. What a
-  neighbour in another core's reach has offered is the second closest core of section 5.3.
-- the *root* way, to the root core, passed on by everybody. The paper has cores join the root core
-  "similar to the non-core peers", but pruned offers of the root core would not reach them.
+- The *relay* path leads to the closest core. A peer forwards only this one, which is the pruning of
+  algorithm 2: an offer of another core stops where it is not the best. A neighbour's offer of
+  another core is the second closest core of section 5.3.
+- The *root* path leads to the root core, and all peers forward it. In the paper, cores join the
+  root core "similar to the non-core peers", but pruned offers of the root core do not reach them.
 
-Ways of cores to the root core lead over other peers, perhaps in the reach of other cores. If such
-a peer kept to its own relay as well, there would be cycles. So a peer on the way of a core to the
-root core, the *backbone*, takes that way as its own. Then every peer has one parent, and following
-parents leads to the backbone and on it to the root core: T is a tree.
+The root paths of cores lead over other peers, perhaps near other cores. If such a peer also
+followed its own relay, there would be cycles. Therefore a peer on the path of a core to the root
+core, a member of the *backbone*, follows its root path. Then every peer has one parent, and the
+parents lead to the backbone and on it to the root core: T is a tree.
 
-Both ways are the best of all offers at any time (`repair = "optimal"`). With `repair = "local"` a
-peer that has a parent in a tree that was built follows that parent's offers, whatever others offer,
-until the parent is gone or has no way that does not lead over the peer itself: section 5.3.
+With `repair = "optimal"` both paths are always the best of all offers. With `repair = "local"`, a
+peer with a parent in a complete tree follows that parent's offers, until the parent is gone or has
+no path that avoids the peer itself (section 5.3).
 
-If the root core dies the next core of the list takes its place (`pulse`). Until that is
-known, peers would try ever longer ways over each other to where it was. So who loses its way to the
-root core says so first, and takes a heavier one only after a while: those are gone by then that led
-over itself or ended nowhere. Ways to relays need no such care: another core is never far.
+If the root core fails, the next core of the list replaces it (`pulse`). Until that is known, peers
+would try longer and longer paths over each other to the former root core. Therefore a peer that
+loses its root path announces the loss first, and uses a path of greater weight only after a while.
+By then, paths over itself and paths that end nowhere have disappeared. Relay paths need no such
+rule, because another core is always near.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,12 +43,12 @@ from agents.routing.cores.pulse import Pulse
 
 _MOST_ON_A_PATH = 150  # two paths fit into a message
 _HEAVIEST_US = 0xFFFFFFFF
-_PATIENCES = 3  # signs of life climb T_C by one hop in a period
+_PATIENCES = 3  # signs of life propagate up T_C by one hop in a period
 _NOTHING: tuple[None, None] = (None, None)
 
 
 class PathToCore(NamedTuple):
-    """A path to a core; the lightest is the least, then the one with fewest peers."""
+    """A path to a core; paths are ordered by weight, then by the number of peers."""
 
     weight_us: int
     hops: int
@@ -56,15 +58,15 @@ class PathToCore(NamedTuple):
 
 
 class CoreTree:
-    """What one peer knows of one version, and its links in it."""
+    """The state of one peer in one version, and its links in the tree."""
 
     def __init__(
         self, me: PeerId, version: int, cores: tuple[PeerId, ...], now_us: int, is_rooted: bool
     ) -> None:
-        """With `is_rooted` all take the way to the root core, as in a tree of the leader's."""
+        """With `is_rooted` all peers follow the root path, as in a tree chosen by the leader."""
         self.me = me
         self.version = version
-        self.family = version  # the version under which its cores were spread
+        self.family = version  # the version under which its cores were announced
         self.cores = cores
         self.known_us = now_us
         self.pulse = Pulse(cores.index(me) if me in cores else None)
@@ -75,8 +77,8 @@ class CoreTree:
         self.root: PathToCore | None = None
         self.relay: PathToCore | None = None
         self.parent: PeerId | None = None
-        self.joined_as = NOT_LINKED  # what the parent was told
-        self.assigned: PeerId | None = None  # the parent that the leader chose
+        self.joined_as = NOT_LINKED  # what the parent was sent
+        self.assigned: PeerId | None = None  # the parent chosen by the leader
         self.children: dict[PeerId, bool] = {}  # and whether they are on the backbone
         self.offers: dict[PeerId, CoreSpt] = {}
         self._is_rooted = is_rooted
@@ -86,12 +88,12 @@ class CoreTree:
 
     @property
     def root_core(self) -> PeerId | None:
-        """The core that acts as root, if one is known to live."""
+        """The core that acts as root, if a live one is known."""
         return None if self.pulse.lowest is None else self.cores[self.pulse.lowest]
 
     @property
     def is_backbone(self) -> bool:
-        """Whether this peer takes the way to the root core, not that to its relay."""
+        """Whether this peer follows the root path, not the relay path."""
         return self.is_mine or self._is_rooted or any(self.children.values())
 
     @property
@@ -102,21 +104,21 @@ class CoreTree:
 
     @property
     def next_parent(self) -> PeerId | None:
-        """The parent that this peer should have; while no way is known, that which it has."""
+        """The parent that this peer should have; the present one while no path is known."""
         if self.root_core == self.me:
             return None
         return self.wanted.via if self.wanted is not None else self.parent
 
     @property
     def wanted(self) -> PathToCore | None:
-        """The way that this peer's parent should be on; none at the root core."""
+        """The path that this peer's parent should be on; none at the root core."""
         if self.root_core == self.me:
             return None
         return self.root if self.is_mine or self._follows_root else self.relay
 
     @property
     def role(self) -> int:
-        """What this peer is to its parent."""
+        """The relation of this peer to its parent."""
         return BACKBONE_CHILD if self._follows_root else CHILD
 
     @property
@@ -124,12 +126,12 @@ class CoreTree:
         return self.root is not None and self.is_backbone
 
     def is_headless(self, now_us: int, patience_us: int) -> bool:
-        """Whether no core has been known to live for long."""
+        """Whether no live core has been known for long."""
         is_old = now_us - self.pulse.changed_us > _PATIENCES * patience_us
         return self.pulse.lowest is None and is_old
 
     def take_offer(self, sender: PeerId, offer: CoreSpt) -> bool:
-        """Keep a neighbour's offer, unless it is older than what is kept."""
+        """Keep a neighbour's offer, unless it is older than the one that is kept."""
         known = self.offers.get(sender)
         if known is not None and offer.number <= known.number:
             return False
@@ -141,7 +143,7 @@ class CoreTree:
         return True
 
     def lose(self, peer: PeerId) -> bool:
-        """Forget all about a neighbour; says whether there was anything."""
+        """Remove all information from a neighbour; returns whether there was any."""
         is_known = peer in self.offers or peer in self.children or peer in self._sent
         self.offers.pop(peer, None)
         self.children.pop(peer, None)
@@ -159,9 +161,9 @@ class CoreTree:
         hold_us: int = 0,
         is_kept: bool = False,
     ) -> None:
-        """Find the best ways among all offers; a heavier one to the root core has to wait.
+        """Choose the best paths among all offers; a root path of greater weight has to wait.
 
-        With `is_kept` the way in the tree leads over the parent as long as that has one to offer.
+        With `is_kept` the path leads over the present parent, as long as that has one to offer.
         """
         ways = list(self._ways(weight_of))
         own = PathToCore(0, 1, self.me, self.me, (self.me,))
@@ -183,11 +185,11 @@ class CoreTree:
             self.relay = min(kept, default=None)
 
     def _over_parent(self, ways: list[PathToCore]) -> list[PathToCore]:
-        """The ways over the parent, or all of them if there are none."""
+        """The paths over the parent, or all paths if there are none."""
         return [way for way in ways if way.via == self.parent] or ways
 
     def offers_to_send(self, now_us: int, peers: list[PeerId]) -> Iterator[tuple[PeerId, CoreSpt]]:
-        """What neighbours have to be told, because it differs from what they were told before."""
+        """The offers that differ from what neighbours were sent last."""
         for peer in peers:
             before = self._sent.get(peer)
             content = self._content_for(peer)
@@ -197,11 +199,11 @@ class CoreTree:
                 yield peer, self._sent[peer]
 
     def last_offer(self, peer: PeerId) -> CoreSpt | None:
-        """What a neighbour was told last."""
+        """The last offer to a neighbour."""
         return self._sent.get(peer)
 
     def set_child(self, peer: PeerId, link: int) -> bool:
-        """Note what a neighbour says it is; says whether that is new."""
+        """Record the relation of a neighbour to this peer; returns whether it is new."""
         before = self.children.get(peer)
         if link == NOT_LINKED:
             self.children.pop(peer, None)
@@ -210,21 +212,21 @@ class CoreTree:
         return before != self.children.get(peer)
 
     def hear(self, now_us: int, rank: int, beat: int) -> bool:
-        """Note a sign of life of the root core; says whether another is root core now."""
+        """Record a sign of life of the root core; returns whether another core is root now."""
         before = self.pulse.lowest
         if rank < len(self.cores) and self.pulse.is_news(rank, beat):
             self.pulse.adopt(now_us, rank, beat)
         return self.pulse.lowest != before and self._change_root(now_us)
 
     def on_tick(self, now_us: int, patience_us: int) -> bool:
-        """Give a sign of life as the root core, or look for one; says whether the root changed."""
+        """Send a sign of life as the root core, or check for one; returns whether it changed."""
         if self.pulse.is_mine:
             self.pulse.beat(now_us)
             return False
         if self.root is not None:
             self._rootless_us = now_us
         elif self.assigned is not None and now_us - self._rootless_us > patience_us:
-            self.assigned = None  # whose own parent is gone, perhaps, and it needs our help
+            self.assigned = None  # a child may have lost its own parent, and needs an offer
             self._rootless_us = now_us
             return True
         is_lost = self.pulse.lowest is not None and now_us - self._rootless_us > patience_us
@@ -237,7 +239,7 @@ class CoreTree:
         return self._change_root(now_us)
 
     def state_for(self, peer: PeerId) -> VersionState:
-        """What a hello to a neighbour says about this version."""
+        """The information about this version in a hello to a neighbour."""
         sent = self._sent.get(peer)
         link = self.joined_as if peer == self.parent else NOT_LINKED
         rank, beat = self.pulse.lowest, self.pulse.sequence
@@ -250,7 +252,7 @@ class CoreTree:
         )
 
     def is_holding(self, now_us: int) -> bool:
-        """Whether a heavier way to the root core has to wait."""
+        """Whether a root path of greater weight has to wait."""
         return now_us < self._held[2]
 
     def _hold_back(self, now_us: int, best: PathToCore | None, hold_us: int) -> PathToCore | None:
@@ -262,7 +264,7 @@ class CoreTree:
         return None if is_held and best is not None and best.weight_us > lost_us else best
 
     def _change_root(self, now_us: int) -> bool:
-        """Another core acts as root, and the way to the former is of no more use."""
+        """Another core acts as root; the path to the former is not used any more."""
         self.root, self._rootless_us = None, now_us
         return True
 
@@ -277,7 +279,7 @@ class CoreTree:
                     yield PathToCore(weight_us, len(passed), peer, path.core, passed)
 
     def _content_for(self, peer: PeerId) -> tuple[CorePath | None, CorePath | None]:
-        """The ways to offer to a neighbour; those that lead over it are of no use to it."""
+        """The paths to offer to a neighbour, without those that lead over it."""
         root = self.root if self.root is not None and peer not in self.root.path else None
         relay = self.relay if self.relay is not None and peer not in self.relay.path else None
         return _path(root), _path(relay) if relay != root else None

@@ -1,11 +1,11 @@
-"""The weights of a peer's overlay links: delay, and dissimilarity on top (section 5 of Tariq,
-Koldehofe and Rothermel, DEBS 2013; `agents.routing.similarity` has the formula).
+"""The weights of a peer's overlay links: delay plus dissimilarity (section 5 of Tariq, Koldehofe
+and Rothermel, DEBS 2013; `agents.routing.similarity` has the formula).
 
-Both ends of a link have to use the same weight. So hellos carry the sender's view of the delay, and
-the mean of both views counts; and interests are those at the beginning of a selection, which
-neighbours tell each other once for each version. Where one end has heard of no events yet, the
-delay alone counts. That does not make the two similar: where either had no events, their similarity
-is 0, which is what strategies that ask for similar peers see.
+Both ends of a link must use the same weight. Therefore hellos contain the sender's delay, and the
+mean of both delays counts. Interests are those at the beginning of a selection, which neighbours
+exchange once for each version. If one end has not heard of any events, the delay alone counts. The
+two ends are not similar then: if either had no events, their similarity is 0 for strategies that
+look for similar peers.
 """
 
 from agents.protocol import PeerId
@@ -17,10 +17,10 @@ _NO_EVENTS = EventWindow(0, b"")
 
 
 class LinkWeights:
-    """What one peer knows of the weights of its links, by version."""
+    """One peer's knowledge of the weights of its links, by version."""
 
     def __init__(self, tree: SpanningTree, psi: int, alpha_us: int) -> None:
-        self.history: EventWindow | RecentEvents = _NO_EVENTS  # as the layer above announced it
+        self.history: EventWindow | RecentEvents = _NO_EVENTS  # as announced by the layer above
         self._tree = tree
         self._psi = psi
         self.alpha_us = alpha_us
@@ -30,11 +30,11 @@ class LinkWeights:
 
     @property
     def are_delays_only(self) -> bool:
-        """Whether nobody needs to know anybody's interests."""
+        """Whether no interests are needed."""
         return self.alpha_us == 0
 
     def own(self, version: int) -> EventWindow:
-        """This peer's interests in a version, from the moment they were first needed."""
+        """This peer's interests in a version, fixed when they were first needed."""
         if version not in self._own:
             told = self.history
             window = told.window() if isinstance(told, RecentEvents) else told
@@ -43,18 +43,18 @@ class LinkWeights:
         return self._own[version]
 
     def on_interest(self, version: int, sender: PeerId, window: EventWindow) -> None:
-        """Note how similar a neighbour is."""
+        """Record the similarity of a neighbour."""
         own, known = self.own(version), self._dissimilarity_us.setdefault(version, {})
         has_both = own.newest > 0 and window.newest > 0
         known[sender] = dissimilarity_us(own, window, self._psi, self.alpha_us) if has_both else 0
         self._similarity.setdefault(version, {})[sender] = similarity(own, window, self._psi)
 
     def known(self, version: int) -> set[PeerId]:
-        """The neighbours whose interests in a version have come."""
+        """The neighbours whose interests in a version are known."""
         return {*self._dissimilarity_us.get(version, ())}
 
     def link(self, version: int, peer: PeerId) -> Link:
-        """What the link to a neighbour costs in a version."""
+        """The weight of the link to a neighbour in a version."""
         at = self._tree.neighbours[peer]
         theirs_us = at.hello.delay_us if at.hello is not None else at.delay_us
         dissimilarity_us = self._dissimilarity_us.get(version, {}).get(peer, 0)
@@ -62,7 +62,7 @@ class LinkWeights:
         return Link((at.delay_us + theirs_us) // 2, dissimilarity_us, alike)
 
     def drop(self, before: int) -> None:
-        """Forget all versions before one."""
+        """Remove all versions before one."""
         for by_version in (self._own, self._dissimilarity_us, self._similarity):
             for version in [version for version in by_version if version < before]:
                 del by_version[version]

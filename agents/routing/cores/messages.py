@@ -9,14 +9,14 @@ from msgspec import Struct
 from agents.routing.similarity import EventWindow
 from agents.wire.codec import F64, U8, U16, U32, Peer, message
 
-NOT_LINKED, CHILD, BACKBONE_CHILD = range(3)  # what the sender of a hello is to its receiver
+NOT_LINKED, CHILD, BACKBONE_CHILD = range(3)  # relation of a hello's sender to its receiver
 
 
 class VersionState(Struct, frozen=True):
-    """What the sender of a hello knows and does about one version of the tree.
+    """The state of the sender of a hello in one version of the tree.
 
-    `number` is that of its last CoreSpt to the receiver; `rank` and `beat` are the root core and
-    the highest number heard of it; `link` says what the sender is to the receiver.
+    `number` is that of its last CoreSpt to the receiver. `rank` and `beat` are the root core and
+    the highest number heard from it. `link` is the relation of the sender to the receiver.
     """
 
     version: U32
@@ -28,7 +28,7 @@ class VersionState(Struct, frozen=True):
 
 @message(80, role="upkeep")
 class TreeHello(Struct, frozen=True):
-    """I am well, and this is my place in the spanning tree T_C; `parent` 0 means none."""
+    """A sign of life with the sender's place in the spanning tree T_C; `parent` 0 means none."""
 
     leader: Peer
     sequence: U32
@@ -41,7 +41,7 @@ class TreeHello(Struct, frozen=True):
 
 @message(81, role="control")
 class SelectionCall(Struct, frozen=True):
-    """A selection begins: tell neighbours your interests, and report within this time."""
+    """A selection begins: send interests to neighbours, and report within this time."""
 
     version: U32
     wait_ms: U32
@@ -49,14 +49,14 @@ class SelectionCall(Struct, frozen=True):
 
 @message(82, role="control")
 class Interest(Struct, frozen=True):
-    """The events that the sender had, as of the beginning of a selection."""
+    """The events that the sender had at the beginning of a selection."""
 
     version: U32
     window: EventWindow
 
 
 class Candidate(Struct, frozen=True):
-    """A peer that may become a core, and the votes for it."""
+    """A peer that may become a core, and its votes."""
 
     peer: Peer
     votes: F64
@@ -90,7 +90,7 @@ class LinkReport(Struct, frozen=True):
 
 @message(85, role="control")
 class CoreList(Struct, frozen=True):
-    """The outcome of a selection: the cores, the root core first."""
+    """The result of a selection: the cores, the root core first."""
 
     version: U32
     cores: tuple[Peer, ...]
@@ -98,7 +98,7 @@ class CoreList(Struct, frozen=True):
 
 @message(86, role="control")
 class ParentList(Struct, frozen=True):
-    """Some peers in the receiver's part of T_C, and their parents in a tree of the leader's."""
+    """Peers in the receiver's part of T_C, and their parents in a tree chosen by the leader."""
 
     version: U32
     peers: tuple[Peer, ...]
@@ -106,7 +106,7 @@ class ParentList(Struct, frozen=True):
 
 
 class CorePath(Struct, frozen=True):
-    """A way to a core: its weight, and the peers on it from the core to the sender."""
+    """A path to a core: its weight, and the peers on it from the core to the sender."""
 
     core: Peer
     weight_us: U32
@@ -115,7 +115,7 @@ class CorePath(Struct, frozen=True):
 
 @message(87, role="control")
 class CoreSpt(Struct, frozen=True):
-    """CORE_SPT: the sender's ways to the root core and, if that is another, to its relay."""
+    """CORE_SPT: the sender's root path and, if it is another, its relay path."""
 
     version: U32
     number: U32
@@ -125,7 +125,7 @@ class CoreSpt(Struct, frozen=True):
 
 @message(88, role="control")
 class JoinCore(Struct, frozen=True):
-    """JOIN_CORE: you are my parent in the tree; or, for a core, my next hop to the root core."""
+    """JOIN_CORE: the receiver is the sender's parent, or a core's next hop to the root core."""
 
     version: U32
     is_backbone: bool
@@ -133,28 +133,28 @@ class JoinCore(Struct, frozen=True):
 
 @message(89, role="control")
 class LeaveCore(Struct, frozen=True):
-    """You are no longer my parent in the tree."""
+    """The receiver is no longer the sender's parent."""
 
     version: U32
 
 
 @message(90, role="control")
 class CoreRequest(Struct, frozen=True):
-    """Please send your CoreSpt again."""
+    """A request to send the last CoreSpt again."""
 
     version: U32
 
 
 @message(91, role="control")
 class RecalculationRequest(Struct, frozen=True):
-    """To the leader: somebody finds that this version has been used for long enough."""
+    """To the leader: a request to replace this version."""
 
     version: U32
 
 
 @message(92, role="control")
 class Farewell(Struct, frozen=True):
-    """I am leaving."""
+    """The sender leaves."""
 
 
 MESSAGES = (

@@ -1,15 +1,15 @@
 """Event routing with cores (section 5 of Tariq, Koldehofe and Rothermel, "Efficient content-based
-routing with network topology inference", DEBS 2013), on whatever neighbours an overlay announces.
+routing with network topology inference", DEBS 2013), on the neighbours that an overlay announces.
 
 1. `spanning_tree`: a spanning tree T_C, whose root is the leader.
-2. `selection`, `strategies`: the leader calls, interests are exchanged,
-   votes or links come up T_C, and the leader spreads the list of cores down T_C.
-3. `tree_versions`, `core_tree`: every peer finds its relay, and they join in a tree.
+2. `selection`, `strategies`: the leader starts a selection, neighbours exchange interests, votes or
+   links are gathered up T_C, and the leader sends the list of cores down T_C.
+3. `tree_versions`, `core_tree`: every peer finds its relay, and the relays are joined in a tree.
 
-The leader begins a selection once the overlay had time to settle, then as often as it is set to or
-asked for by the layer above; also if it took over from one that had not finished, or if no core is
-left. Nothing here is acted on at once that a later message might take back: a selection is for a
-leader that has been one for a while, a switch for a version that had time to be built.
+The leader begins the first selection after the overlay had time to settle, and later ones at a
+fixed interval or when the layer above requests one. It also begins one if the former leader had not
+finished, or if no core is left. Only a peer that has been leader for a while starts a selection,
+and the switch to a version waits until it had time to be built.
 """
 
 from collections.abc import Hashable, Mapping
@@ -46,8 +46,8 @@ from agents.routing.cores.tree_versions import TreeVersions
 from agents.routing.similarity import EventWindow, RecentEvents
 from agents.routing.tree import Recalculate
 
-# News of the leader wait for up to this share of a period: it may be followed by a better one, and
-# if all peers passed on its numbers at once, the hellos of all would meet on the links.
+# News of the leader is delayed by up to this share of a period, because better news may follow,
+# and because the hellos of all peers at the same time would collide on the links.
 _SOON = 0.25
 
 
@@ -72,19 +72,19 @@ class CoreRouting(Protocol):
         self._said_hello_us = 0
         self._is_waiting = self._is_soon = self._is_known_leader = False
 
-    # What happens
+    # Handlers
 
     def on_start(self, now_us: int) -> Effects:
-        """Begin to count time."""
+        """Start the period timer."""
         self.tree.leader_since_us = now_us
         return [SetTimer("tick", self.random.randrange(self._period_us))]
 
     def on_stop(self, now_us: int) -> Effects:
-        """Leave: tell the neighbours."""
+        """Tell the neighbours that this peer leaves."""
         return [Send(peer, Farewell()) for peer in self.tree.up()]
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Take over neighbours and interests, or ask for a new tree."""
+        """Handle neighbours and interests, or a request for a new tree."""
         match content:
             case Neighbours(delays_us):
                 return self._set_neighbours(now_us, delays_us)
@@ -95,7 +95,9 @@ class CoreRouting(Protocol):
         return []
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Take in a message of a neighbour; if the overlay has not named it yet, it says hello."""
+        """Handle a neighbour's message; a neighbour that the overlay has not announced yet sends
+        hellos.
+        """
         if sender not in self.tree.neighbours:
             return []
         self.tree.neighbours[sender].heard_us = now_us
@@ -115,7 +117,7 @@ class CoreRouting(Protocol):
         return self.selection.on_message(now_us, sender, message)
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Go on with what waited."""
+        """Continue what waited for a timer."""
         match name:
             case "tick":
                 return self._tick(now_us)
@@ -132,7 +134,7 @@ class CoreRouting(Protocol):
         return []
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Do without somebody who does not answer; hellos mend the rest."""
+        """Treat a peer that does not acknowledge as gone; hellos repair the rest."""
         match message:
             case CoreList(version):
                 self.versions.forget_told(to, version)
@@ -145,7 +147,7 @@ class CoreRouting(Protocol):
     # Leader and spanning tree
 
     def _tick(self, now_us: int) -> Effects:
-        """Once in a period: see who is still there, and lead if this peer is the leader."""
+        """Once in a period: check the neighbours, and act as leader if this peer is the leader."""
         effects: list[Effect] = [SetTimer("tick", self._period_us)]
         for peer in self.tree.silent(now_us, self._patience_us):
             effects += self._on_down(now_us, peer)
@@ -193,7 +195,7 @@ class CoreRouting(Protocol):
         effects: list[Effect] = []
         if is_new:
             effects += [Send(sender, self._hello_to(sender)), *self.versions.on_up(now_us, sender)]
-        # A leader that has forgotten everything must not use a number again.
+        # A leader that has lost its state must not use a number again.
         self.selection.hear_of(max(hello.current, *(s.version for s in hello.states), 0))
         current = self.versions.current
         effects += self.versions.on_hello(now_us, sender, hello)
@@ -226,8 +228,8 @@ class CoreRouting(Protocol):
 class SpanningTreeRouting(CoreRouting):
     """A baseline: the minimum-delay spanning tree; interests do not count.
 
-    The leader finds it; `cores` is how many peers are known as roots, one after the other, and
-    makes no difference to the tree. What changes later is handled as with cores.
+    The leader computes it. `cores` is the number of peers that may become root, one after the
+    other, and does not change the tree. Later changes are handled as with cores.
     """
 
     Settings = SpanningTreeSettings

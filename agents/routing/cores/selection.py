@@ -1,19 +1,19 @@
-"""How cores are selected: the leader calls, and everybody answers over T_C (section 5.1 of Tariq,
-Koldehofe and Rothermel, DEBS 2013).
+"""The selection of cores over T_C (section 5.1 of Tariq, Koldehofe and Rothermel, DEBS 2013).
 
-A call goes down T_C. Each peer tells its neighbours its interests, so that both ends of a link know
-its weight, and then votes, or reports its links, as the strategy wants. Ballots are added up on
-their way to the leader, with a constant number of candidates kept at each level; links are passed
-on in as many messages as it takes. The leader decides, and spreads the list of cores down T_C.
+The leader sends a call down T_C. Each peer sends its interests to its neighbours, so that both ends
+of a link know its weight. Then it votes, or reports its links, as the strategy requires. Votes are
+added up on their way to the leader, with a constant number of candidates at each level. Links are
+forwarded in as many messages as needed. The leader decides, and sends the list of cores down T_C.
 
 The paper gathers all shortest paths with the algorithm of Kanchi and Vineyard, in N messages of
-size N^2; a datagram holds 1,472 bytes, so we gather the links, and the leader finds the paths.
+size N^2. A datagram holds 1,472 bytes, so here links are gathered, and the leader computes the
+paths.
 
-`mst` is a baseline without cores: the leader finds the minimum-delay spanning tree of all links,
-and each peer is told its parent there.
+`mst` is a baseline without cores: the leader computes the minimum-delay spanning tree of all links,
+and sends each peer its parent.
 
-Versions are numbered by the leaders, each with the low half of its address in the low half of the
-number, so that two leaders apart from each other make different ones; the higher one wins.
+The leader numbers versions. The low half of the number contains the low half of its address, so
+that two leaders of a partition create different versions; the higher one wins.
 """
 
 from random import Random
@@ -62,22 +62,22 @@ class Selection:
         self._strategy = settings.strategy
         self._sim_score = settings.sim_score
         self._cores = settings.cores
-        # All peers are called at once; if all told their interests at once, those would meet on
-        # the links.
+        # All peers are called at once. If all sent their interests at once, the messages would
+        # collide on the links.
         self._spread_us = settings.period_us // 2
         self._first_us = int(settings.first_selection_s * 1e6)
         self._recalculate_us = int(settings.recalculate_s * 1e6)
         self._numbers = self._cores if settings.core_paths == "apsp" else 1  # of a family
         self._round: SelectionRound | None = None
         self._called = 0  # the newest version for which a selection is known to have begun
-        self._tired_of = 0  # the newest version that somebody wants replaced
-        self._told_wish: PeerId | None = None  # the parent that was told so
+        self._tired_of = 0  # the newest version that a peer wants to replace
+        self._told_wish: PeerId | None = None  # the parent to which that was sent
 
     def is_due(self, now_us: int, patience_us: int) -> bool:
         """Whether the leader should begin a selection.
 
-        It should if none was finished yet, or not the last one, because its leader died; if the
-        last one is old, or no core is left; or if somebody wants it.
+        It should if no selection was finished, or not the last one because its leader failed; if
+        the last one is old; if no core is left; or if a peer requested it.
         """
         newest = self._versions.newest
         is_running = self._round is not None and not self._round.is_reported
@@ -90,7 +90,7 @@ class Selection:
         return is_old or self._versions.is_headless(now_us, patience_us)
 
     def call(self, now_us: int) -> Effects:
-        """Begin a selection, as the leader."""
+        """Begin a selection as the leader."""
         number = (max(self._called, self._versions.newest) >> 16) + self._numbers
         version = number << 16 | self._me & 0xFFFF
         if version > _HIGHEST_VERSION:
@@ -98,17 +98,17 @@ class Selection:
         return self._take_part(now_us, version, None, _LEVELS * _LEVEL_MS)
 
     def hear_of(self, version: int) -> None:
-        """A version exists, so its number must not be used again."""
+        """Record the number of a version, so that it is not used again."""
         self._called = max(self._called, version)
 
     def tire(self, version: int) -> Effects:
-        """Have a version replaced: by this peer if it is the leader, else by whoever is."""
+        """Request the replacement of a version, from the leader or as the leader."""
         if version > self._tired_of:
             self._tired_of, self._told_wish = version, None
         return self.pass_wish_on()
 
     def pass_wish_on(self) -> Effects:
-        """Tell the parent of a wish that is still open, unless it was told; it may be a new one."""
+        """Send an open request to the parent, unless this parent has it already."""
         parent = self._tree.parent
         is_open = 0 < self._versions.newest <= self._tired_of
         if not is_open or self._tree.is_leader or parent in (None, self._told_wish):
@@ -117,12 +117,12 @@ class Selection:
         return [Send(parent, RecalculationRequest(self._tired_of), reliable=True)]
 
     def forget_told(self, parent: PeerId) -> None:
-        """A parent does not know of a wish, or not any more."""
+        """A parent does not have the request, or not any more."""
         if self._told_wish == parent:
             self._told_wish = None
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Take in a message about a selection."""
+        """Handle a message of a selection."""
         match message:
             case SelectionCall(version, wait_ms):
                 return self._on_call(now_us, sender, version, wait_ms)
@@ -139,7 +139,7 @@ class Selection:
         return []
 
     def on_down(self, now_us: int, peer: PeerId) -> Effects:
-        """Wait no longer for a neighbour that is gone; it may come back and know of no wish."""
+        """Stop waiting for a neighbour that is gone; if it returns, it has no request."""
         self.forget_told(peer)
         if self._round is None or self._round.is_reported:
             return []
@@ -147,7 +147,7 @@ class Selection:
         return self._go_on(now_us)
 
     def on_timer(self, now_us: int, what: str, version: int) -> Effects:
-        """Tell the own interests, or wait no longer for those of others, or for reports."""
+        """Send own interests, or stop waiting for interests or reports."""
         if what == "tell":
             up = self._tree.up()
             return [told for peer in up for told in self._versions.tell_interest(version, peer)]
@@ -163,7 +163,7 @@ class Selection:
         gathering = self._round
         is_running = gathering is not None and gathering.version == version
         if is_running and gathering is not None and gathering.caller != sender:
-            # Somebody else has called this peer before, and gets its report.
+            # Another peer has called this one before, and gets its report.
             return self._send_up(SelectionRound(version, sender, ()), sender)
         if is_running or version <= max(self._versions.newest, self._called_before()):
             return []
@@ -175,7 +175,7 @@ class Selection:
     def _take_part(
         self, now_us: int, version: int, caller: PeerId | None, wait_ms: int
     ) -> list[Effect]:
-        """Call those below, and tell neighbours what they have to know of this peer."""
+        """Call the children, and send neighbours this peer's interests."""
         children = [child for child in self._tree.children() if child != caller]
         self._round = SelectionRound(version, caller, children)
         self.hear_of(version)
@@ -218,7 +218,7 @@ class Selection:
         return self._go_on(now_us)
 
     def _go_on(self, now_us: int) -> Effects:
-        """Vote if that can be done, and report if nothing more is to come."""
+        """Vote if possible, and report if nothing more is awaited."""
         gathering = self._round
         assert gathering is not None
         if not gathering.without_interest:
@@ -226,7 +226,7 @@ class Selection:
         return self._report(now_us, gathering) if gathering.is_complete else []
 
     def _vote(self, gathering: SelectionRound) -> None:
-        """Add what this peer itself has to say."""
+        """Add this peer's own vote or links."""
         if gathering.is_voted:
             return
         links = {p: self._weights.link(gathering.version, p) for p in self._tree.up()}
@@ -238,7 +238,7 @@ class Selection:
             gathering.add_links(split_links(self._me, weights_us))
 
     def _report(self, now_us: int, gathering: SelectionRound) -> Effects:
-        """Tell the caller what was gathered; at the leader, decide."""
+        """Send what was gathered to the caller; at the leader, decide."""
         self._vote(gathering)
         gathering.is_reported = True
         if gathering.caller is None:
@@ -251,20 +251,20 @@ class Selection:
             return [Send(caller, ballot, reliable=True)]
         return [Send(caller, report, reliable=True) for report in gathering.reports()]
 
-    # The outcome
+    # The result
 
     def _decide(self, now_us: int, gathering: SelectionRound) -> Effects:
-        """Choose the cores from what was gathered, and let everybody know."""
+        """Choose the cores from what was gathered, and announce them."""
         cores, parents = self._choose(gathering)
         effects: list[Effect] = [_selected(gathering.version, cores)]
         effects += self._on_core_list(now_us, None, CoreList(gathering.version, tuple(cores)))
         return [*effects, *self._spread_parents(now_us, gathering, parents)]
 
     def _choose(self, gathering: SelectionRound) -> tuple[list[PeerId], dict[PeerId, PeerId]]:
-        """The cores, and for a tree of the leader's also the parent of each peer in it."""
+        """The cores; for a tree chosen by the leader, also the parent of each peer."""
         if self._strategy in BY_VOTES:
             return most_voted(gathering.votes, self._cores), {}
-        # Only a leader needs it, and it brings a large library into the process.
+        # Only a leader needs it, and its import is large.
         from agents.routing.cores.weighted_graph import WeightedGraph
 
         graph = WeightedGraph(gathering.links)
@@ -286,7 +286,7 @@ class Selection:
     def _spread_parents(
         self, now_us: int, gathering: SelectionRound, parents: dict[PeerId, PeerId]
     ) -> Effects:
-        """Take this peer's own parent, and pass the others on the way that their links came."""
+        """Take this peer's own parent, and forward the others down the tree."""
         effects: list[Effect] = [
             Send(child, part, reliable=True) for child, part in gathering.parent_lists(parents)
         ]

@@ -1,12 +1,12 @@
 """The spanning tree T_C on the overlay, whose root is the leader (section 5.1 of Tariq, Koldehofe
 and Rothermel, DEBS 2013, which leaves the algorithm open).
 
-As with bridges: the lowest address wins. Each period the leader raises a sequence number, and every
-peer passes it on once to all neighbours, with its own distance in hops and its parent. So a period
-costs two small messages a link. A peer follows its parent; where the parent is late with a number
-it takes another neighbour that has it. A parent has a higher number than its child, or the same and
-fewer hops, whatever happens at the same time elsewhere, so there are no loops. A leader whose
-number stands still is given up by everybody (`pulse`), and two leaders that meet become one.
+As in Ethernet bridges, the lowest address wins. In each period the leader raises a sequence number,
+and every peer forwards it once to all neighbours, with its own distance in hops and its parent. A
+period therefore costs two small messages for each link. A peer follows its parent. If the parent's
+number is late, the peer follows another neighbour that has it. A parent always has a higher number
+than its child, or the same number and fewer hops, so there are no loops. All peers give up a leader
+whose number does not increase (`pulse`), and of two leaders that meet one remains.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _MOST_HOPS = 1_000
 
 
 class Stir(Enum):
-    """What a hello asks for: nothing, to tell all soon, or to wait for the parent."""
+    """The effect of a hello: none, forward soon, or wait for the parent."""
 
     NONE = auto()
     SOON = auto()
@@ -30,7 +30,7 @@ class Stir(Enum):
 
 @dataclass(slots=True)
 class Neighbour:
-    """A peer at the other end of an overlay link, which is up once it has said hello."""
+    """The other end of an overlay link; it is up once it has sent a hello."""
 
     delay_us: int
     hello: TreeHello | None = None
@@ -38,7 +38,7 @@ class Neighbour:
 
 
 class SpanningTree:
-    """The place of one peer in T_C, and what it knows of its neighbours."""
+    """The place of one peer in T_C, and the state of its neighbours."""
 
     def __init__(self, me: PeerId) -> None:
         self.me = me
@@ -50,7 +50,7 @@ class SpanningTree:
 
     @property
     def leader(self) -> PeerId:
-        """The leader that this peer believes in."""
+        """The present leader, as known here."""
         assert self.pulse.lowest is not None
         return self.pulse.lowest
 
@@ -60,19 +60,19 @@ class SpanningTree:
         return self.pulse.is_mine
 
     def up(self) -> list[PeerId]:
-        """The neighbours that are known to be there, in order."""
+        """The neighbours that are up, in order."""
         return sorted(peer for peer, at in self.neighbours.items() if at.hello is not None)
 
     def is_up(self, peer: PeerId) -> bool:
-        """Whether a neighbour is known to be there."""
+        """Whether a neighbour is up."""
         return peer in self.neighbours and self.neighbours[peer].hello is not None
 
     def children(self) -> list[PeerId]:
-        """The neighbours that follow this peer."""
+        """The neighbours whose parent is this peer."""
         return [peer for peer, hello in self._hellos() if self._is_child(hello)]
 
     def set_neighbours(self, delays_us: Mapping[PeerId, int]) -> tuple[list[PeerId], list[PeerId]]:
-        """Take over the overlay's links; returns those that are new and those that are gone."""
+        """Set the overlay's links; returns the new ones and the removed ones."""
         added = sorted(peer for peer in delays_us if peer not in self.neighbours)
         removed = sorted(peer for peer in self.neighbours if peer not in delays_us)
         for peer in added:
@@ -82,22 +82,22 @@ class SpanningTree:
         return added, removed
 
     def remove(self, peer: PeerId) -> None:
-        """Forget a link that the overlay has given up."""
+        """Remove a link that the overlay has removed."""
         self.lose(peer)
         del self.neighbours[peer]
 
     def lose(self, peer: PeerId) -> None:
-        """Take a neighbour for gone until it says hello again."""
+        """Consider a neighbour gone until its next hello."""
         self.neighbours[peer].hello = None
         if peer == self.parent:
             self._replace_parent()
 
     def silent(self, now_us: int, patience_us: int) -> list[PeerId]:
-        """The neighbours that have said nothing for long."""
+        """The neighbours that have been silent for long."""
         return [p for p in self.up() if now_us - self.neighbours[p].heard_us > patience_us]
 
     def on_hello(self, now_us: int, sender: PeerId, hello: TreeHello) -> Stir:
-        """Take in where a neighbour is in the tree."""
+        """Record a neighbour's place in the tree."""
         at = self.neighbours[sender]
         at.hello, at.heard_us = hello, now_us
         if hello.hops >= _MOST_HOPS:
@@ -112,7 +112,9 @@ class SpanningTree:
         return Stir.NONE
 
     def catch_up(self, now_us: int) -> bool:
-        """Follow somebody else if the parent is late with a number; says whether that was so."""
+        """Follow another neighbour if the parent's number is late; returns whether the parent
+        changed.
+        """
         ahead = [
             (-hello.sequence, hello.hops, peer)
             for peer, hello in self._hellos()
@@ -127,7 +129,7 @@ class SpanningTree:
         self.pulse.beat(now_us)
 
     def expire(self, now_us: int, patience_us: int) -> bool:
-        """Give up a leader that stands still, for the next best; says whether that was so."""
+        """Give up a leader whose number does not increase; returns whether it did."""
         if not self.pulse.expire(now_us, patience_us):
             return False
         self.parent, self.hops, self.leader_since_us = None, 0, now_us
@@ -153,7 +155,7 @@ class SpanningTree:
         self.parent, self.hops = peer, hello.hops + 1
 
     def _replace_parent(self) -> None:
-        """Follow a neighbour that cannot be below this peer, or nobody until the next number."""
+        """Follow a neighbour that cannot be below this peer, or none until the next number."""
         safe = [
             (hello.hops, peer)
             for peer, hello in self._hellos()

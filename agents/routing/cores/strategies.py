@@ -1,24 +1,24 @@
-"""Which peers become cores (section 5.1 of Tariq, Koldehofe and Rothermel, DEBS 2013).
+"""Strategies for the selection of cores (section 5.1 of Tariq, Koldehofe and Rothermel, DEBS 2013).
 
 With global knowledge, from the weights of all links (`weighted_graph`):
-- `maxpath`: those that most shortest paths between other peers lead through;
-- `spath`: those with the smallest sum of weights of the shortest paths to all others.
+- `maxpath`: peers on the largest number of shortest paths between other peers;
+- `spath`: peers with the smallest sum of weights of the shortest paths to all others.
 
-By votes, from what a peer knows of its neighbours; the most votes win:
+By votes, from a peer's knowledge of its neighbours; the most votes win:
 - `cneigh`: each peer has one vote, for its neighbour of the lowest weight;
 - `spotent`: each peer votes for itself with NG + NG / (sum of weights) + 1 / (worst delay);
 - `rand`: each peer votes for itself with a random number, which draws cores uniformly;
 - `sim`: each peer votes for itself with its similarity to its neighbours.
 
-The paper gives no units for the potential of `spotent`. We take seconds. A link of 4 ms then gives
-250 in each of the last two terms, so that delays and weights decide and the number of neighbours
-(10 to 20) only between peers that are otherwise alike. In milliseconds the two terms would be
-0.25 each, and the number of neighbours alone would decide.
+The paper gives no units for the potential of `spotent`. Here they are seconds. A link of 4 ms then
+gives 250 in each of the last two terms, so that delays and weights decide, and the number of
+neighbours (10 to 20) only between peers that are otherwise equal. In milliseconds the two terms
+would be 0.25 each, and the number of neighbours alone would decide.
 
-The paper says of `sim` only that similarity alone decides. `sim_score` says how the similarities to
-all neighbours become one number: their mean, in which the number of neighbours has no say, or their
-sum, as a peer that is similar to many neighbours is near many similar peers. A neighbour counts as
-similar only by events that both had: where a history is unknown or empty, the similarity is 0.
+For `sim` the paper says only that similarity alone decides. `sim_score` is how the similarities to
+all neighbours become one number: their mean, which does not depend on the number of neighbours, or
+their sum, because a peer similar to many neighbours is near many similar peers. A neighbour is
+similar only by events that both had: if a history is unknown or empty, the similarity is 0.
 """
 
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ _US_PER_S = 1e6
 
 
 class Link(NamedTuple):
-    """What a link costs: its delay, and the dissimilarity of its ends on top.
+    """The weight of a link: its delay, and the dissimilarity of its ends.
 
-    `similarity` is that of its ends, 0 where the events of one of them are unknown or none.
+    `similarity` is that of its ends, 0 if the events of one of them are unknown or none.
     """
 
     delay_us: int
@@ -45,12 +45,12 @@ class Link(NamedTuple):
 
     @property
     def weight_us(self) -> int:
-        """The weight of the link; never 0, so that more links weigh more."""
+        """The weight of the link; never 0, so that more links have a greater weight."""
         return max(1, self.delay_us + self.dissimilarity_us)
 
 
 class Vote(NamedTuple):
-    """What a peer says about who should be a core."""
+    """A peer's vote for a core."""
 
     candidate: PeerId
     votes: float
@@ -70,7 +70,7 @@ def vote(
 
 
 def most_voted(votes: Mapping[PeerId, float], count: int) -> list[PeerId]:
-    """So many candidates, most votes first, and the lowest address first among equals."""
+    """The candidates with the most votes; of equal ones, the lowest addresses."""
     return sorted(votes, key=lambda peer: (-votes[peer], peer))[:count]
 
 

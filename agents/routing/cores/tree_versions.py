@@ -1,27 +1,26 @@
-"""All versions of the routing tree at one peer: how they begin, change hands and end
-(sections 5.2 and 5.3 of Tariq, Koldehofe and Rothermel, DEBS 2013).
+"""All versions of the routing tree at one peer: creation, switch and removal (sections 5.2 and 5.3
+of Tariq, Koldehofe and Rothermel, DEBS 2013).
 
-`core_tree` knows what a peer wants; this module talks to neighbours about it.
+`core_tree` decides what a peer needs; this module exchanges messages with neighbours about it.
 
-- CORE_SPT is sent a moment after something changed, to those for whom it changed; the moment gets
-  longer while changes go on. It is not acknowledged: each hello has the number of the last one, and
-  who has missed it asks. That is also how a new peer gets to know cores and ways to them.
-- JOIN_CORE is sent when the way has stood still for a while, or at once if the parent is gone; the
-  paper joins with every improvement, which would have the content layer move subscriptions for
-  nothing. Hellos say who is whose child, so that no link stays one-sided.
-- Section 5.3 repairs a tree locally: a newcomer joins by lines 1 to 6 of algorithm 2, and a peer
-  whose parent is gone takes the best of the offers that it has. With `repair = "local"` nobody else
-  moves, once the peer has known the version for `settle_s`. With `repair = "optimal"`, which keeps
-  the tree as good as a new one with these cores, every peer takes a lighter way whenever there is
-  one.
-- Version v + 1 is built while v is in use. The switch comes with the hellos of the leader; v is
-  kept for a while, but no longer repaired, and then dropped.
+- CORE_SPT is sent a moment after a change, to the neighbours that it concerns; the moment grows
+  while changes continue. It is not acknowledged: each hello has the number of the last one, and a
+  neighbour that missed it requests it. A new peer learns cores and paths in the same way.
+- JOIN_CORE is sent when the path has not changed for a while, or at once if the parent is gone. In
+  the paper a peer joins with every improvement; the content layer would then move subscriptions
+  unnecessarily. Hellos contain the parent, so that no link stays one-sided.
+- Section 5.3 repairs a tree locally: a new peer joins by lines 1 to 6 of algorithm 2, and a peer
+  whose parent is gone uses the best of its offers. With `repair = "local"` no other peer moves
+  once it has known the version for `settle_s`. With `repair = "optimal"` every peer always
+  uses the path of the least weight, which keeps the tree as good as a new one with these cores.
+- Version v + 1 is built while v is in use. The switch is announced in the hellos of the leader; v
+  is kept for a while, but not repaired, and then dropped.
 
 With `core_paths = "apsp"` (figure 6c of the paper) cores are joined by the shortest paths between
-all pairs of them. That is no tree, but it is the union of one for each core: the version with that
-core as root core. Such a family of versions is built for one list of cores, and a peer publishes on
-the version of its relay: its events go to the relay, from there on the shortest path to each other
-core, and on to the peers. A family is known by the highest of its versions.
+all pairs of them. This is not a tree, but the union of one tree for each core: the version with
+that core as root core. Such a family of versions is built for one list of cores, and a peer
+publishes on the version of its relay. Its events go to the relay, from there on the shortest path
+to each other core, and on to the peers. A family is identified by the highest of its versions.
 """
 
 from functools import partial
@@ -49,9 +48,9 @@ from agents.routing.tree import CurrentTree, Hold, Tree, tell_links
 
 _CHILD_HOLD_US = 50_000
 _JOIN_HOLD_US = 500_000
-_HELD_PERIODS = 2  # after the way to the root core was lost
-_SPREAD = 0.2  # of a period: while a version is new, all peers have offers to pass on at once
-_MOST_EARLY = 256  # offers that came before the cores did
+_HELD_PERIODS = 2  # after the root path was lost
+_SPREAD = 0.2  # of a period: while a version is new, all peers have offers to forward at once
+_MOST_EARLY = 256  # offers that arrived before the list of cores
 
 
 class TreeVersions:
@@ -84,7 +83,7 @@ class TreeVersions:
         self._assigned: dict[int, PeerId] = {}
         self._links: dict[int, tuple[PeerId, ...]] = {}  # as announced
         self._relay: dict[int, tuple[PeerId, int]] = {}  # as recorded
-        self._told: set[tuple[PeerId, int]] = set()  # who was sent which core list
+        self._told: set[tuple[PeerId, int]] = set()  # to which neighbours each core list was sent
         self._holds: dict[int, Hold] = {}  # of CORE_SPT
 
     @property
@@ -93,24 +92,24 @@ class TreeVersions:
         return max(self.trees, default=0)
 
     def family_of(self, version: int) -> int:
-        """The family that a version belongs to; of one that is not known, itself."""
+        """The family of a version; an unknown version is its own family."""
         tree = self.trees.get(version)
         return version if tree is None else tree.family
 
     def is_headless(self, now_us: int, patience_us: int) -> bool:
-        """Whether no core of the newest version lives, for all that is known."""
+        """Whether no live core of the newest version is known."""
         tree = self.trees.get(self.newest)
         return tree is not None and tree.is_headless(now_us, patience_us)
 
     def is_due(self, now_us: int) -> bool:
-        """Whether it is time for the leader to switch to the newest version."""
+        """Whether the leader should switch to the newest version."""
         newest = self.newest
         return newest > self.current and now_us - self.trees[newest].known_us >= self._settle_us
 
-    # The life of a version
+    # The life cycle of a version
 
     def install(self, now_us: int, cores: CoreList, sender: PeerId | None) -> Effects:
-        """Begin a version, and pass its cores on; one that is known or past changes nothing."""
+        """Begin a version, and forward its cores; a known or former version changes nothing."""
         family = cores.version
         if sender is not None:
             self._told.add((sender, family))
@@ -140,7 +139,7 @@ class TreeVersions:
         return [told, *self._flush_soon(now_us, tree)]
 
     def tell_interest(self, family: int, peer: PeerId) -> Effects:
-        """Let a neighbour know this peer's interests, once for each family and link."""
+        """Send a neighbour this peer's interests, once for each family and link."""
         if self._weights.are_delays_only or (peer, -family) in self._told:
             return []
         self._told.add((peer, -family))
@@ -155,7 +154,7 @@ class TreeVersions:
         return [*self._publish(), *ends]
 
     def _publish(self) -> Effects:
-        """Announce the version to publish on, if that is another than before."""
+        """Announce the version to publish on, if it has changed."""
         relay = self.trees[self.current].relay
         own = [
             version
@@ -169,7 +168,7 @@ class TreeVersions:
         return [Announce(CurrentTree(version))]
 
     def drop(self, version: int) -> Effects:
-        """Forget a version that was used before."""
+        """Remove a version that was used before."""
         tree = self.trees.pop(version, None)
         if tree is None:
             return []
@@ -188,14 +187,14 @@ class TreeVersions:
         tree.assigned = parent
         return self._flush_soon(now_us, tree)
 
-    # What neighbours say
+    # Messages of neighbours
 
     def states_for(self, peer: PeerId) -> tuple[VersionState, ...]:
-        """What a hello to a neighbour says about the versions."""
+        """The versions in a hello to a neighbour."""
         return tuple(tree.state_for(peer) for tree in self.trees.values())
 
     def on_hello(self, now_us: int, sender: PeerId, hello: TreeHello) -> Effects:
-        """Compare notes with a neighbour, and mend what differs."""
+        """Compare versions with a neighbour, and repair differences."""
         states = {state.version: state for state in hello.states}
         effects: list[Effect] = []
         for version, tree in list(self.trees.items()):
@@ -206,7 +205,7 @@ class TreeVersions:
         return [*effects, *self._follow_switch(now_us, hello.current)]
 
     def on_core_spt(self, now_us: int, sender: PeerId, offer: CoreSpt) -> Effects:
-        """Keep an offer; one that came before its version is kept until then."""
+        """Keep an offer; one that arrived before its version is kept until then."""
         tree = self.trees.get(offer.version)
         if tree is not None:
             return self._flush_soon(now_us, tree) if tree.take_offer(sender, offer) else []
@@ -217,7 +216,7 @@ class TreeVersions:
         return []
 
     def on_join(self, now_us: int, sender: PeerId, join: JoinCore) -> Effects:
-        """Take a child."""
+        """Add a child."""
         tree = self.trees.get(join.version)
         if tree is None:
             return []
@@ -225,7 +224,7 @@ class TreeVersions:
         return self._after_child(now_us, tree)
 
     def on_leave(self, now_us: int, sender: PeerId, version: int) -> Effects:
-        """Let a child go."""
+        """Remove a child."""
         tree = self.trees.get(version)
         if tree is None:
             return []
@@ -239,14 +238,14 @@ class TreeVersions:
         return [Send(sender, offer)] if offer is not None else []
 
     def on_up(self, now_us: int, peer: PeerId) -> Effects:
-        """A neighbour has come: tell it what it may not know."""
+        """A neighbour is up: send it what it may not know."""
         effects: list[Effect] = []
         for tree in self._living():
             effects += [*self.tell_interest(tree.family, peer), *self._flush_soon(now_us, tree)]
         return effects
 
     def on_down(self, now_us: int, peer: PeerId) -> Effects:
-        """A neighbour is gone: do without it."""
+        """A neighbour is gone: repair without it."""
         self._told = {(told, of) for told, of in self._told if told != peer}
         self._early = {key: offer for key, offer in self._early.items() if key[0] != peer}
         effects: list[Effect] = []
@@ -260,11 +259,11 @@ class TreeVersions:
         return [effect for tree in trees for effect in self._flush_soon(now_us, tree)]
 
     def forget_told(self, peer: PeerId, version: int) -> None:
-        """A core list was never acknowledged, so it may be sent again."""
+        """A core list was not acknowledged, so it may be sent again."""
         self._told.discard((peer, version))
 
     def on_tick(self, now_us: int, patience_us: int) -> Effects:
-        """Look whether root cores live."""
+        """Check that root cores are alive."""
         effects: list[Effect] = []
         for tree in self._living():
             if tree.on_tick(now_us, patience_us):
@@ -284,10 +283,10 @@ class TreeVersions:
             return self._join(now_us, tree) if version >= self._first else []
         return self.drop(version)
 
-    # How it is done
+    # Implementation
 
     def _living(self) -> list[CoreTree]:
-        """The versions that are in use or to come; those of the past are not repaired."""
+        """The versions that are in use or next; earlier ones are not repaired."""
         return [tree for version, tree in self.trees.items() if version >= self._first]
 
     def _pass_on(self, peer: PeerId, family: int) -> Effects:
@@ -297,7 +296,7 @@ class TreeVersions:
         return [Send(peer, self._lists[family], reliable=True)]
 
     def _help(self, now_us: int, peer: PeerId, tree: CoreTree) -> Effects:
-        """A neighbour does not know a version: it is new, or was left out, or has dropped it."""
+        """A neighbour does not know a version: it is new, was left out, or has dropped it."""
         effects = [*self._lose(now_us, tree, peer)]
         if tree.version < self._first:
             return effects
@@ -321,7 +320,7 @@ class TreeVersions:
         return effects
 
     def _follow_switch(self, now_us: int, family: int) -> Effects:
-        """Use what others use, once this peer has its place there."""
+        """Switch to the family that others use, once this peer has its place there."""
         tree = self.trees.get(family)
         if tree is None or family <= self.current:
             return []
@@ -346,7 +345,7 @@ class TreeVersions:
         return now_us - tree.known_us > self._settle_us
 
     def _flush(self, now_us: int, tree: CoreTree) -> Effects:
-        """Choose parents again, and tell the peers for which that changes something."""
+        """Choose parents again, and inform the peers that are concerned."""
         if tree.version < self._first:
             self._holds[tree.version].end(now_us, has_done=False)
             return []
@@ -367,7 +366,7 @@ class TreeVersions:
         return self._weights.link(family, peer).weight_us
 
     def _seek_parent(self, now_us: int, tree: CoreTree, is_urgent: bool) -> Effects:
-        """Join the parent that this peer should have, now or once that has stood still."""
+        """Join the parent that this peer should have, now or once it has stayed the same."""
         parent = tree.next_parent
         if parent == tree.parent and tree.joined_as in (tree.role, NOT_LINKED):
             return []
@@ -390,7 +389,7 @@ class TreeVersions:
         return [*effects, *self._tell_relay(tree), *self._tell_links(tree)]
 
     def _after_child(self, now_us: int, tree: CoreTree) -> Effects:
-        """Another child may put this peer on the backbone, or take it off."""
+        """Another child may add this peer to the backbone, or remove it."""
         if tree.version < self._first:
             return self._tell_links(tree)
         if tree.next_parent == tree.parent:
@@ -398,7 +397,7 @@ class TreeVersions:
         return [SetTimer(("join", tree.version), _CHILD_HOLD_US), *self._tell_links(tree)]
 
     def _tell_relay(self, tree: CoreTree) -> Effects:
-        """Record the relay, that is the core whose tree this peer joins."""
+        """Record the relay, that is, the core whose tree this peer joins."""
         way = tree.wanted
         if way is None or self._relay.get(tree.version) == (way.core, way.weight_us):
             return []
@@ -407,7 +406,7 @@ class TreeVersions:
         return [Record("relay_chosen", figures)]
 
     def _tell_links(self, tree: CoreTree) -> Effects:
-        """Record and announce what has changed about the links of a version."""
+        """Record and announce the changes of the links of a version."""
         before, links = self._links.get(tree.version, ()), tree.links
         if links == before:
             return []

@@ -1,8 +1,8 @@
 """One round of core selection at one peer: votes or links, gathered from the leaves of T_C up.
 
-A round has its own tree: the parent is whoever called, the children are those that followed this
-peer when the call came. So T_C may change while the round goes on. A child that dies or is too late
-is done without; the leader's deadline is the last, and each level below has a little less time.
+A round has its own tree: the parent is the peer that called, the children are those that followed
+this peer when the call arrived. T_C may therefore change during the round. A child that fails or is
+late is left out. The leader has the latest deadline, and each level below a slightly earlier one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,13 +18,13 @@ _MOST_PARENTS = 150  # in one message
 
 
 class SelectionRound:
-    """What one peer has gathered for a version, and whom it still waits for."""
+    """What one peer has gathered for a version, and the peers that it waits for."""
 
     def __init__(self, version: int, caller: PeerId | None, children: Iterable[PeerId]) -> None:
         self.version = version
         self.caller = caller
         self.is_reported = False
-        self.without_interest: set[PeerId] = set()  # neighbours whose interests are yet to come
+        self.without_interest: set[PeerId] = set()  # neighbours whose interests have not arrived
         self.is_voted = False
         self.votes: dict[PeerId, float] = {}
         self.links: list[PeerLinks] = []
@@ -38,7 +38,7 @@ class SelectionRound:
         return self.is_voted and not self._waiting
 
     def lose(self, peer: PeerId) -> None:
-        """Wait for a peer no longer."""
+        """Stop waiting for a peer."""
         self._waiting.discard(peer)
         self.without_interest.discard(peer)
 
@@ -60,7 +60,7 @@ class SelectionRound:
                 self._count(candidate.peer, candidate.votes)
 
     def on_links(self, child: PeerId, report: LinkReport) -> None:
-        """Add one part of a child's links; once all parts have come, it has reported."""
+        """Add one part of a child's links; the child has reported when all parts have arrived."""
         seen = self._parts.setdefault(child, set())
         if child not in self._waiting or report.part in seen:
             return
@@ -71,12 +71,12 @@ class SelectionRound:
             self._waiting.remove(child)
 
     def ballot(self, count: int) -> Ballot:
-        """What to tell the caller: only so many candidates, at whichever level."""
+        """The votes for the caller: a constant number of candidates at every level."""
         best = most_voted(self.votes, count)
         return Ballot(self.version, tuple(Candidate(peer, self.votes[peer]) for peer in best))
 
     def reports(self) -> list[LinkReport]:
-        """All links that were gathered, in as many messages as it takes."""
+        """All links that were gathered, in as many messages as needed."""
         batches = list(_batches(self.links)) or [[]]
         return [
             LinkReport(self.version, part, len(batches), tuple(batch))
@@ -84,7 +84,7 @@ class SelectionRound:
         ]
 
     def parent_lists(self, parents: dict[PeerId, PeerId]) -> Iterator[tuple[PeerId, ParentList]]:
-        """What each child has to know of a tree: the parents of the peers that it reported for."""
+        """For each child, the parents of the peers that it reported for, in the leader's tree."""
         for child, peers in sorted(self.below.items()):
             told = sorted(peer for peer in peers if peer in parents)
             for at in range(0, len(told), _MOST_PARENTS):

@@ -1,5 +1,6 @@
-"""What a leader finds out from the weights of all links: cores by strategies with global knowledge,
-and the minimum spanning tree (sections 5.1.1 and 6.2 of Tariq, Koldehofe and Rothermel, DEBS 2013).
+"""Computations of the leader on the weights of all links: cores by strategies with global
+knowledge, and the minimum spanning tree (sections 5.1.1 and 6.2 of Tariq, Koldehofe and Rothermel,
+DEBS 2013).
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ class WeightedGraph:
         """The best peers by a strategy with global knowledge, the best first."""
         distances, previous = dijkstra(self.matrix, directed=False, return_predecessors=True)
         if strategy == "spath":
-            # A peer that cannot be reached weighs as much as the farthest that can, and all others.
+            # An unreachable peer has the weight of the farthest reachable one plus all others.
             far = distances[np.isfinite(distances)].sum() + 1
             scores = -np.where(np.isfinite(distances), distances, far).sum(axis=1)
         else:
@@ -44,7 +45,7 @@ class WeightedGraph:
         return most_voted(dict(zip(self.peers, scores.tolist(), strict=True)), count)
 
     def spanning_parents(self, root: PeerId) -> dict[PeerId, PeerId]:
-        """The parent of each peer but the root in the tree of the least total weight."""
+        """The parent of each peer except the root in the minimum spanning tree."""
         tree = minimum_spanning_tree(self.matrix)
         start = self.peers.index(root)
         _, previous = dijkstra(tree, directed=False, indices=start, return_predecessors=True)
@@ -58,10 +59,11 @@ class WeightedGraph:
 def paths_through(
     distances: npt.NDArray[np.float64], previous: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int64]:
-    """Through how many shortest paths between two others each peer lies, counted both ways.
+    """For each peer, the number of shortest paths between two others on which it is, in both
+    directions.
 
     In the tree of each source, a peer's paths are those to the peers below it. All sources are
-    worked on at once, from the farthest peer of each inwards.
+    computed at once, from the farthest peer of each inwards.
     """
     count = len(distances)
     sources = np.arange(count)

@@ -1,11 +1,11 @@
-"""What peers tell each other of their overlay links, so that each knows the whole overlay.
+"""Link state of the overlay, so that each peer knows all overlay links.
 
-As in link-state routing: every peer states its links with a number that goes up, statements are
-flooded, and the newest of each peer counts. A link is there if both its ends state it. So of a peer
-that died nothing has to expire: its neighbours no longer state their links to it.
+As in link-state routing, every peer states its links with an increasing number, statements are
+flooded, and the newest statement of each peer counts. A link exists if both its ends state it.
+Statements of failed peers need not expire: their neighbours no longer state links to them.
 
-Hellos carry a digest of all that their sender knows. Neighbours whose digests go on differing send
-each other a summary, and what the other has not got.
+Hellos contain a digest of everything that their sender knows. Neighbours whose digests keep
+differing send each other a summary, and the statements that the other lacks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ class StatedLink(Struct, frozen=True):
 
 @message(93, role="upkeep")
 class LinkHello(Struct, frozen=True):
-    """I am well, and this is the digest of what I know."""
+    """A sign of life with a digest of the sender's knowledge."""
 
     digest: U64
 
@@ -46,7 +46,7 @@ class LinkState(Struct, frozen=True):
 
 
 class KnownState(Struct, frozen=True):
-    """Whose links are known, and as of which number."""
+    """A peer whose links are known, and the number of its statement."""
 
     origin: Peer
     sequence: U32
@@ -54,7 +54,7 @@ class KnownState(Struct, frozen=True):
 
 @message(95, role="control")
 class LinkSummary(Struct, frozen=True):
-    """Whose links the sender knows, of all peers from one address to another."""
+    """The peers whose links the sender knows, among the addresses from one to another."""
 
     low: Peer
     high: Peer
@@ -62,14 +62,14 @@ class LinkSummary(Struct, frozen=True):
 
 
 class LinkStates:
-    """The newest statement of every peer that was ever heard of."""
+    """The newest statement of every peer."""
 
     def __init__(self) -> None:
         self.states: dict[PeerId, LinkState] = {}
         self.digest = 0
 
     def take(self, state: LinkState) -> bool:
-        """Keep a statement, if it is newer than what is known; says whether it is."""
+        """Keep a statement, if it is newer than the known one; returns whether it is."""
         before = self.states.get(state.origin)
         if before is not None:
             if before.sequence >= state.sequence:
@@ -85,7 +85,7 @@ class LinkStates:
         return known.sequence if known is not None else -1
 
     def edges(self) -> dict[Edge, int]:
-        """The links that both ends state, lower address first, with the mean delay of both."""
+        """The links that both ends state, lower address first, with the mean of both delays."""
         stated_us = {
             (origin, link.peer): link.delay_us
             for origin, state in self.states.items()
@@ -98,7 +98,7 @@ class LinkStates:
         }
 
     def summaries(self) -> Iterator[LinkSummary]:
-        """All that is known, without the links."""
+        """Summaries of all statements, without links."""
         origins = sorted(self.states)
         low = 0
         for at in range(0, max(1, len(origins)), _PEERS_PER_SUMMARY):
@@ -110,7 +110,7 @@ class LinkStates:
             low = high + 1
 
     def newer_than(self, summary: LinkSummary) -> list[LinkState]:
-        """What the sender of a summary has not got."""
+        """The statements that the sender of a summary lacks."""
         theirs = {known.origin: known.sequence for known in summary.known}
         return [
             state
@@ -120,7 +120,7 @@ class LinkStates:
 
 
 def make_state(origin: PeerId, sequence: int, delays_us: Mapping[PeerId, int]) -> LinkState:
-    """A peer's statement; of more links than fit into a message, those with the least delay."""
+    """A peer's statement; if its links do not fit into a message, those with the least delay."""
     nearest = sorted(delays_us, key=lambda peer: (delays_us[peer], peer))[:MOST_LINKS]
     links = tuple(StatedLink(peer, min(delays_us[peer], 0xFFFFFFFF)) for peer in sorted(nearest))
     return LinkState(origin, sequence, links)

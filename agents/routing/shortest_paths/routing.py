@@ -1,17 +1,16 @@
 """OPT, the baseline of Tariq, Koldehofe and Rothermel (DEBS 2013, section 6): a separate routing
 tree for the events of each publisher, made of the shortest paths from it over the overlay.
 
-Every peer learns all links (`link_state`) and works out the same trees from them
-(`trees`). The version of a publisher's tree is the publisher's address, all
-versions are of one family, and none is ever dropped: when the overlay changes, peers announce
-other links in the same versions, each as soon as it knows. Until all know, a link may be there at
-one end only, or there may be a cycle; the layer above puts up with both. The tree of a peer that
-is gone stays on as that of another, for the events that it published.
+Every peer learns all links (`link_state`) and computes the same trees from them (`trees`). The
+version of a publisher's tree is the publisher's address, all versions are of one family, and none
+is dropped: when the overlay changes, peers announce other links in the same versions, each when it
+learns of the change. Until all peers know it, a link may exist at one end only, or there may be a
+cycle; the layer above tolerates both. The tree of a peer that is gone becomes that of another peer,
+for the events that it published.
 
-This is for comparison and does not scale, as the paper says itself: each of n peers holds n trees,
-and the layer above tells the subscriptions of all peers along each. A change of one link is a
-message on every link, and n³ operations at every peer: about a millisecond for 64 peers, some
-seconds for 1,024.
+This baseline does not scale, as the paper says: each of n peers has n trees, and the layer above
+sends the subscriptions of all peers along each. A change of one link causes a message on every link
+and n³ operations at every peer: about a millisecond for 64 peers, some seconds for 1,024.
 """
 
 from collections.abc import Hashable
@@ -45,34 +44,39 @@ from agents.routing.shortest_paths.trees import links_in_trees
 from agents.routing.tree import CurrentTree, Hold, Tree, tell_links
 
 _FAMILY = 1
-_SMALL_CHANGE = 0.1  # of a delay, which is not worth telling
-_DIFFERENT_HELLOS = 2  # in a row, before a summary is sent
+_SMALL_CHANGE = 0.1  # of a delay; smaller changes are not announced
+_DIFFERENT_HELLOS = 2  # consecutive different digests before a summary is sent
 
 
 @dataclass(slots=True)
 class _Neighbour:
-    """A peer at the other end of an overlay link, which is up once it has said hello."""
+    """The other end of an overlay link; it is up once it has sent a hello."""
 
     delay_us: int
     heard_us: int = 0
     is_up: bool = False
-    different: int = 0  # hellos in a row whose digest was not ours
+    different: int = 0  # consecutive hellos with a different digest
 
 
 class ShortestPathRouting(Protocol):
     """OPT, a baseline: a tree of shortest paths from every publisher."""
 
     class Settings(Struct, frozen=True, kw_only=True):
-        """When links are told, and when neighbours are given up."""
+        """Times of announcements, and of neighbours that are considered dead."""
 
         period_us: Annotated[
-            int, Meta(ge=10_000, le=10**9, description="time from hello to hello")
+            int, Meta(ge=10_000, le=10**9, description="time between two hellos")
         ] = 2_000_000
         missed_hellos: Annotated[
-            int, Meta(ge=2, le=1_000, description="hellos missed until a neighbour is given up")
+            int,
+            Meta(
+                ge=2,
+                le=1_000,
+                description="missed hellos after which a neighbour is considered dead",
+            ),
         ] = 5
         first_trees_s: Annotated[
-            float, Meta(ge=0, description="when links are told for the first time")
+            float, Meta(ge=0, description="time of the first announcement of links")
         ] = 20.0
 
     messages = (*MESSAGES, Farewell)
@@ -91,7 +95,7 @@ class ShortestPathRouting(Protocol):
         self._patience_us = self._period_us * self.settings.missed_hellos
         self._first_us = int(self.settings.first_trees_s * 1e6)
 
-    # What happens
+    # Handlers
 
     def on_start(self, now_us: int) -> Effects:
         """Announce the tree of this peer, which has no links yet."""
@@ -103,11 +107,11 @@ class ShortestPathRouting(Protocol):
         ]  # fmt: skip
 
     def on_stop(self, now_us: int) -> Effects:
-        """Leave: tell the neighbours."""
+        """Tell the neighbours that this peer leaves."""
         return [Send(peer, Farewell()) for peer in self._up()]
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Take over the overlay's links."""
+        """Set the overlay's links."""
         if not isinstance(content, Neighbours):
             return []
         before, self._neighbours = self._neighbours, {}
@@ -118,7 +122,9 @@ class ShortestPathRouting(Protocol):
         return [*(Send(peer, self._hello()) for peer in added), *self._tell_soon(now_us)]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Take in a message of a neighbour; if the overlay has not named it yet, it says hello."""
+        """Handle a neighbour's message; a neighbour that the overlay has not announced yet sends
+        hellos.
+        """
         at = self._neighbours.get(sender)
         if at is None:
             return []
@@ -136,7 +142,7 @@ class ShortestPathRouting(Protocol):
         return []
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Go on with what waited."""
+        """Continue what waited for a timer."""
         match name:
             case "tick":
                 return self._tick(now_us)
@@ -153,7 +159,7 @@ class ShortestPathRouting(Protocol):
     # Neighbours
 
     def _tick(self, now_us: int) -> Effects:
-        """Once in a period: see who is still there, and say hello."""
+        """Once in a period: check the neighbours, and send hellos."""
         silent = [
             peer
             for peer in self._up()
@@ -185,10 +191,10 @@ class ShortestPathRouting(Protocol):
     def _hello(self) -> LinkHello:
         return LinkHello(self.known.digest)
 
-    # Links of all
+    # Links of all peers
 
     def _tell(self, now_us: int) -> Effects:
-        """State the own links, if they differ from what all were told."""
+        """State the own links, if they differ from the last statement."""
         delays_us = {peer: self._neighbours[peer].delay_us for peer in self._up()}
         before = self.known.states.get(self.me)
         latest = max(self.known.sequence_of(self.me), self._former)
@@ -230,7 +236,7 @@ class ShortestPathRouting(Protocol):
         return [Announce(Tree(root, now_us, (), family=_FAMILY, publisher=root))]
 
     def _make_trees(self, now_us: int) -> Effects:
-        """Work out all trees, and announce those in which this peer has other links now."""
+        """Compute all trees, and announce those in which this peer has other links now."""
         made_of = self.known.edges(), frozenset(self.known.states)
         if made_of == self._made_of:
             return []
@@ -251,7 +257,7 @@ class ShortestPathRouting(Protocol):
 
 
 def _is_worth_telling(before: LinkState, after: LinkState) -> bool:
-    """Whether links have come or gone, or a delay has changed by more than a little."""
+    """Whether links were added or removed, or a delay has changed noticeably."""
     told_us = {link.peer: link.delay_us for link in before.links}
     if told_us.keys() != {link.peer for link in after.links}:
         return True

@@ -1,6 +1,6 @@
-"""The shortest-path trees of all peers, as one peer sees them: its own links in each.
+"""The links of one peer in the shortest-path trees of all peers.
 
-Peers that know the same links find the same trees: ties go to the parent with the lowest address.
+Peers that know the same links compute the same trees: of equal parents the lowest address counts.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agents.protocol import PeerId
 
-_FAR_US = 1 << 60  # no path; twice that still fits
+_FAR_US = 1 << 60  # no path; twice the value still fits
 _Matrix = NDArray[np.int64]
 
 
@@ -19,8 +19,8 @@ def links_in_trees(
 ) -> dict[PeerId, tuple[PeerId, ...]]:
     """The links of a peer in the shortest-path tree of each peer: its parent and its children.
 
-    The tree of one that cannot be reached is that of the lowest address that can: what it
-    published before is still on its way.
+    The tree of an unreachable peer is that of the lowest reachable address, because events of that
+    peer may still be in transit.
     """
     order = sorted({*peers, me})
     index = {peer: at for at, peer in enumerate(order)}
@@ -49,7 +49,7 @@ def _weights(index: Mapping[PeerId, int], edges: Mapping[tuple[PeerId, PeerId], 
 
 
 def _all_distances(weights: _Matrix) -> _Matrix:
-    """Floyd and Warshall's algorithm, a peer at a time."""
+    """The algorithm of Floyd and Warshall, one peer at a time."""
     distances = weights.copy()
     np.fill_diagonal(distances, 0)
     for via in range(len(distances)):
@@ -58,7 +58,7 @@ def _all_distances(weights: _Matrix) -> _Matrix:
 
 
 def _parents(weights: _Matrix, distances: _Matrix, at: int) -> NDArray[np.int64]:
-    """The parent of one peer in the tree of each, or -1: of those on a shortest path, the first."""
+    """The parent of one peer in the tree of each, or -1: the first of those on a shortest path."""
     near = np.flatnonzero(weights[at] < _FAR_US)
     if not len(near):
         return np.full(len(weights), -1, dtype=np.int64)

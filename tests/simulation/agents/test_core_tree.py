@@ -15,7 +15,7 @@ from agents.routing.tree import Recalculate
 from tests.fixtures.static_overlay import Crowd, make_overlay, make_underlay, two_sides
 from tests.simulation.agents.test_core_selection import ALPHA_US, PSI, weighted, windows
 
-PEERS = 40
+PEERS = 26
 STRATEGIES = ("spotent", "spath", "cneigh", "maxpath", "rand", "sim")
 
 

@@ -165,6 +165,30 @@ def test_an_arrival_that_no_agent_recorded_is_noticed(spark: SparkSession) -> No
     assert check(receptions[1:]) == {"ok": False, "expected": 2, "found": 1}
 
 
+def test_copies_of_packets_and_of_records_are_compared_one_by_one(spark: SparkSession) -> None:
+    def came(sender: str, receiver: str, arrived_us: int | None) -> dict[str, Any]:
+        way = {"event_id": 1, "sender": sender, "receiver": receiver}
+        return way | {"arrived_us": arrived_us}
+
+    messages = [
+        came("h1", "h2", 10), came("h1", "h2", 20), came("h2", "h1", 30), came("h1", "h2", None),
+        came("h2", "h1", 200), came("gone", "h2", 40), came("h1", "gone", 40),
+    ]  # fmt: skip
+    until = spark.createDataFrame([("h1", 100), ("h2", 100)], "host string, until_us long")
+    taken = [("h1", "h2"), ("h1", "h2"), ("h2", "h1"), ("gone", "h2")]
+
+    def check(*ways: tuple[str, str]) -> dict[str, Any]:
+        copies = [{"event_id": 1, "from_host": a, "host": b} for a, b in ways]
+        tables = (literal(spark, "messages", *messages), literal(spark, "copies", *copies))
+        return judge_check(row_of(checks.copies_received(*tables, until)))
+
+    assert check(*taken) == {"ok": True, "expected": 3, "found": 3}
+    assert check(*taken, ("h2", "h1")) == {"ok": True, "expected": 3, "found": 4}  # the late one
+    assert check(*taken[1:]) == {"ok": False, "expected": 3, "found": 2, "differing": 1}
+    again = check(*taken, ("h1", "h2"))
+    assert again == {"ok": False, "expected": 3, "found": 4, "differing": 1}
+
+
 def test_delays_are_compared_by_records_and_by_packets(spark: SparkSession) -> None:
     """Events 1 to 4 go from h1 over h2 to h3; each hop takes 1 ms, agents 10 us at either end."""
     deliveries = [

@@ -68,7 +68,8 @@ def test_rdp_is_of_first_deliveries_to_others(evidence: Evidence) -> None:
     paths = relative_delay(evidence.to_others, "path_us")
     assert paths is not None
     assert (paths["mean"], paths["max"], paths["of_sums"]) == (1.5, 2.0, 80 / 50)
-    assert hops(evidence) == {"mean": 1.5, "max": 2, "count": 2}
+    lengths = {"mean": 1.5, "max": 2, "count": 2, "distribution": {"1": 1, "2": 1}}
+    assert hops(evidence) == lengths
 
 
 def test_false_positives_are_per_event_delivered_to_others(evidence: Evidence) -> None:

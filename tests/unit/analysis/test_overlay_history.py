@@ -61,8 +61,8 @@ def random_records(underlay: Underlay, chance: Random) -> tuple[AgentRecords, Ag
 
 
 def brute_force(
-    underlay: Underlay, records: AgentRecords, lives: AgentLives, at_us: int
-) -> nx.Graph:
+    underlay: Underlay, records: AgentRecords, lives: AgentLives, at_us: int, is_directed: bool
+) -> nx.Graph | nx.DiGraph:
     """The overlay at a time, from everything recorded until then."""
     name_at = {int(IPv4Address(at)): name for at, name in underlay.name_at.items()}
     views: dict[str, set[str]] = {}
@@ -78,24 +78,27 @@ def brute_force(
             views[row.host].discard(name_at[row.values["peer"]])
     # One that started at the time at which it ended has started again.
     ended = {host for host, end_us in lives.ends if begun_us[host] < end_us <= at_us}
-    graph = nx.Graph()
+    graph = nx.DiGraph() if is_directed else nx.Graph()
     graph.add_nodes_from(views)
     for a, b in permutations(views.keys() - ended, 2):
-        if a in views[b] and b in views[a]:
+        if b in views[a] and (is_directed or a in views[b]):
             graph.add_edge(a, b)
     return graph
 
 
+@pytest.mark.parametrize("is_directed", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_shortest_paths_are_those_over_the_overlay_at_the_time(seed: int) -> None:
+def test_shortest_paths_are_those_over_the_overlay_at_the_time(
+    seed: int, is_directed: bool
+) -> None:
     chance = Random(seed)
     underlay = attach_hosts(generate_waxman(12, seed=seed), 7, seed=seed)
     records, lives = random_records(underlay, chance)
     hosts = [host.name for host in underlay.hosts]
     unicast = Unicast(underlay, hosts)
-    history = fold_history(underlay, records, lives)
+    history = fold_history(underlay, records, lives, is_directed)
     assert history is not None and len(history.changes) > 20
-    overlay = fold_overlay(underlay, records, lives)
+    overlay = fold_overlay(underlay, records, lives, is_directed=is_directed)
     paths = HostPaths(unicast, overlay, history)
     times = [0, END_US, *(c.time_us for c in chance.sample(history.changes, 15)),
              *chance.choices(range(END_US), k=15)]  # fmt: skip
@@ -104,7 +107,7 @@ def test_shortest_paths_are_those_over_the_overlay_at_the_time(seed: int) -> Non
     together = paths.shortest_us(asked[0], asked[1], asked[2])
     expected: list[int | None] = []
     for at_us in times:
-        graph = brute_force(underlay, records, lives, at_us)
+        graph = brute_force(underlay, records, lives, at_us, is_directed)
         for a, b in graph.edges:
             graph.edges[a, b]["us"] = unicast.delay_us[unicast.number[a], unicast.number[b]]
         lengths = dict(nx.all_pairs_dijkstra_path_length(graph, weight="us"))

@@ -71,7 +71,10 @@ def test_events_without_trees_and_contents_are_measured(run: Path) -> None:
         "unsteady_delivered": 0,
     }  # fmt: skip
     assert found["false_positives"] == 3 / 5
-    assert found["hops"] == {"mean": pytest.approx((2 * 3 + 3 * 2) / 5), "max": 3, "count": 5}
+    assert found["hops"] == {
+        "mean": pytest.approx((2 * 3 + 3 * 2) / 5), "max": 3, "count": 5,
+        "distribution": {"2": 3, "3": 2},
+    }  # fmt: skip
     assert found["rdp_over"] == "deliveries" and found["rdp"] == found["delivery_rdp"]
     assert found["routing_efficiency"] == 1
     assert found["control_efficiency_of_routing"] == 4 * 9 / 5

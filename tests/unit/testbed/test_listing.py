@@ -40,11 +40,13 @@ def test_a_kind_comes_with_types_defaults_and_ranges(capsys: pytest.CaptureFixtu
     settings = {setting["name"]: setting for setting in walk["settings"]}
     assert settings["ttl"] == {
         "name": "ttl", "type": "int", "default": 100, "is_required": False,
-        "range": "1 to 65535", "choices": [], "description": "most hops of a walk",
+        "range": "1 to 65535", "choices": [], "description": "maximum number of hops of a walk",
     }  # fmt: skip
     assert settings["heuristic"]["choices"][:3] == ["dworst", "dbest", "mlink"]
     (line,) = [line for line in lines if line.split()[:1] == ["ttl"]]
-    assert line.split()[1:3] == ["int", "100"] and line.endswith("most hops of a walk (1 to 65535)")
+    assert line.split()[1:3] == ["int", "100"] and line.endswith(
+        "maximum number of hops of a walk (1 to 65535)"
+    )
 
 
 def test_a_fault_comes_with_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
