@@ -2,8 +2,10 @@
 grows them (Medina, Lakhina, Matta and Byers, MASCOTS 2001), and transit-stub networks as GT-ITM
 makes them (Zegura, Calvert and Bhattacharjee, INFOCOM 1996).
 
-The ranges are of networks that the original programs made, in the sizes of the paper on topology
-discovery (group T). No network is built: each point generates one and counts.
+The values beside ours are of networks of the original programs, in the sizes of the paper on
+topology discovery (group T). Those of GT-ITM come from its algorithm and its random numbers,
+written anew, which make GT-ITM's own files exactly (docs/underlays.md). No network is built: each
+point generates one and counts.
 """
 
 from collections.abc import Mapping
@@ -29,7 +31,8 @@ _WAXMAN = Claim(
     "",
     "BRITE, 1,640 routers with 2 links each: 3,280 links, mean degree 4.00, largest 18 to 23, mean "
     "hops 5.20 to 5.24, longest 8 to 9",
-    "exactly as many links and the same mean degree; mean hops within 2 % of the range",
+    "exactly as many links and the same mean degree; the 95 % interval of our mean hops overlaps "
+    "the range",
     (Source(WAXMAN, (), {"routers": WAXMAN_ROUTERS}),),
     waxman_is_like_brite,
     (Source(WAXMAN, ("waxman-hops", "waxman-degree")),),
@@ -38,9 +41,11 @@ _TRANSIT_STUB = Claim(
     "G2",
     "our transit-stub networks are like those that GT-ITM makes",
     "",
-    "GT-ITM, 1,584 routers: 2,788 to 2,838 links, mean degree 3.52 to 3.58, largest 13 to 16, mean "
-    "hops 8.27 to 8.40, longest 16 to 17",
-    "exactly 1,584 routers; links and mean degree within 2 % of the range, mean hops within 5 %",
+    "GT-ITM, 1,584 routers, mean of 100 networks with its 95 % interval: 2,840 links [2,831, "
+    "2,848], mean degree 3.59 [3.57, 3.60], mean hops 8.38 [8.30, 8.46]; largest degree 12 to 19, "
+    "longest 15 to 23",
+    "exactly 1,584 routers; the 95 % intervals of both means overlap in links, mean degree and "
+    "mean hops",
     (Source(TRANSIT_STUB, (), {"routers": TRANSIT_STUB_ROUTERS}),),
     transit_stub_is_like_gt_itm,
     (Source(TRANSIT_STUB, ("transit-stub-hops", "transit-stub-degree")),),
@@ -66,7 +71,7 @@ def _figures(name: str, title: str) -> tuple[Figure, ...]:
     )
 
 
-# Mean hops of single transit-stub networks vary by half a hop, so ten seeds are the fewest.
+# Mean hops of single transit-stub networks vary by half a hop, so fewer seeds would say little.
 _TEN_SEEDS: Mapping[str, Any] = {"seed": tuple(range(1, 11))}
 
 CATALOGUE = Catalogue(

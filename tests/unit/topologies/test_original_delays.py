@@ -3,7 +3,7 @@
 The original files are those of BRITE and GT-ITM. Distances between distributions are those of
 Kolmogorov and Smirnov: the largest difference of the
 two cumulative shares, from 0 to 1. Pairs of routers in one network are not independent, so the
-unit of a test is the network: one original against several seeds of ours.
+unit of a test is the network: one original, or the pool of many, against several seeds of ours.
 """
 
 from functools import cache
@@ -22,12 +22,23 @@ from topologies.waxman import generate_waxman
 from topologies.waxman_hierarchical import generate_waxman_hierarchical
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "topologies"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no files of the original generators")
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no files of the original generators")
 
 WAXMAN_SEEDS, HIERARCHY_SEEDS, TRANSIT_STUB_SEEDS = range(5), range(20), range(40)
 LARGEST_DISTANCE = 0.1
 # Delays from every twelfth router are enough for a distribution.
 STEP = 12
+# Percentiles of the end-to-end delay over 100 networks of GT-ITM, in its units of 100 us. They are
+# the networks of the specification `ts 100 47` with the parameters in the header of
+# ts1584a-0.alt, which is the first of them. GT-ITM's algorithm and the random numbers of the
+# Stanford GraphBase, written anew, made them; this code made both files at hand exactly.
+GT_ITM_PERCENTILES = """
+    89 116 132 145 155 164 173 180 188 195 202 208 215 221 227 233 239 245 251 257
+    263 268 274 279 285 290 295 300 305 310 314 319 324 328 333 337 341 345 349 354
+    358 362 366 370 374 378 381 385 389 393 397 401 405 409 413 417 421 425 429 433
+    437 441 445 449 454 458 463 467 472 477 482 487 492 498 503 509 515 521 527 534
+    541 548 555 563 571 580 589 599 610 621 633 646 661 677 696 718 747 787 854
+"""
 
 
 def link_delays(underlay: Underlay) -> np.ndarray:
@@ -95,6 +106,7 @@ def gt_itm_network() -> Underlay:
     return import_topology(DATA / "ts1584a-0.alt")
 
 
+@needs_data
 def test_waxman_delays_are_those_of_brite() -> None:
     real = import_topology(DATA / "RTWaxman1640.brite")
     for seed in WAXMAN_SEEDS:
@@ -104,6 +116,7 @@ def test_waxman_delays_are_those_of_brite() -> None:
             assert distance(found, expected) < LARGEST_DISTANCE
 
 
+@needs_data
 def test_transit_stub_link_delays_are_those_of_gt_itm() -> None:
     real = link_delays(gt_itm_network())
     ours = np.concatenate([link_delays(network) for network in transit_stub_networks()])
@@ -111,6 +124,7 @@ def test_transit_stub_link_delays_are_those_of_gt_itm() -> None:
     assert ours.mean() == pytest.approx(real.mean(), rel=0.02)
 
 
+@needs_data
 def test_delays_inside_transit_domains_are_those_of_gt_itm() -> None:
     """Where a domain lies has no influence on these, so chance is small."""
     real = shares(inside_domains(gt_itm_network()), 200)
@@ -121,10 +135,21 @@ def test_delays_inside_transit_domains_are_those_of_gt_itm() -> None:
 
 
 def test_transit_stub_delays_are_those_of_gt_itm() -> None:
+    """Networks differ from each other; the pools of many networks do not."""
+    percentiles_us = 100 * np.array(GT_ITM_PERCENTILES.split(), dtype=float)
+    ours = np.sort(np.concatenate([end_to_end(network) for network in transit_stub_networks()]))
+    found = np.searchsorted(ours, percentiles_us, side="right") / len(ours)
+    assert np.abs(found - np.arange(1, 100) / 100).max() < LARGEST_DISTANCE
+    assert ours.mean() == pytest.approx(40_300, rel=0.1)
+
+
+@needs_data
+def test_a_file_of_gt_itm_is_among_our_networks() -> None:
     """The file is no farther from all of our networks than they are from each other.
 
     Where six domains lie, and which of them are neighbours, moves the delays of a whole network.
-    A single network of ours is 0.11 from the others in the median, and one in twenty over 0.25.
+    A single network is 0.1 from the others in the median, with GT-ITM as with ours, and one in
+    twenty over 0.24. The file is 0.18 from 40 other networks of GT-ITM, and 0.15 from ours.
     """
     real = shares(end_to_end(gt_itm_network()), 200)
     ours = [shares(end_to_end(network), 200) for network in transit_stub_networks()]
@@ -147,6 +172,7 @@ def brite_hierarchy() -> Underlay:
     return import_topology(DATA / "brite-topdown.brite")
 
 
+@needs_data
 def test_delays_in_hierarchies_are_those_of_brite() -> None:
     real = brite_hierarchy()
     for measure, step in ((end_to_end, 50), (link_delays, 10)):
@@ -157,12 +183,14 @@ def test_delays_in_hierarchies_are_those_of_brite() -> None:
         assert len(near) >= 0.5 * len(ours)
 
 
+@needs_data
 def test_degrees_in_hierarchies_are_those_of_brite() -> None:
     real = shares(degrees(brite_hierarchy()), 1)
     ours = [shares(degrees(network), 1) for network in hierarchies()]
     assert all(distance(one, real) < 0.05 for one in ours)
 
 
+@needs_data
 def test_hops_in_hierarchies_are_those_of_brite() -> None:
     real = shares(hops(brite_hierarchy()), 1)
     ours = [shares(hops(network), 1) for network in hierarchies()]
