@@ -32,7 +32,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agents.overlays.random_walk.acquaintances import Acquaintances
 from agents.overlays.random_walk.given_targets import choose_given_targets
+from agents.overlays.random_walk.links import Links
 from agents.overlays.random_walk.messages import (
     Accept,
     Befriend,
@@ -44,19 +46,17 @@ from agents.overlays.random_walk.messages import (
     NewParent,
     Walk,
 )
-from agents.overlays.random_walk.neighbourhood import Neighbour, Neighbourhood, degree_limit
+from agents.overlays.random_walk.neighbourhood import Neighbourhood, degree_limit
 from agents.overlays.random_walk.settings import WalkSettings
 from agents.overlays.random_walk.waiting import Accepted, Befriending, Placing, Visit
 from agents.overlays.random_walk.walking import Walks
 from agents.probing.prefix import Routers, cut
 from agents.probing.route import Route
 from agents.protocol import (
-    Announce,
     Delay,
     Effect,
     Effects,
     MeasureDelay,
-    Neighbours,
     PeerId,
     ProbeRoute,
     Protocol,
@@ -68,7 +68,6 @@ from agents.protocol import (
 )
 
 _MOST_VISITED = 16  # peers that forward a join; the last one accepts it
-_MOST_KNOWN = 64
 _FIRST_PAUSE_US = 1_000_000
 _LONGEST_PAUSE_US = 32_000_000
 _MOST_JOINS = 6
@@ -95,9 +94,10 @@ class RandomWalk(Protocol):
         self.neighbours = Neighbourhood()
         self._walks = Walks(self.me, self.settings, self.neighbours, self.random)
         self._heuristic = self.settings.heuristic
-        self._limit = degree_limit(self.settings.degree_limit, max(2, given.peers))
+        limit = degree_limit(self.settings.degree_limit, max(2, given.peers))
+        self._known = Acquaintances(self.me, given.contacts, self.random)
+        self._links = Links(self.neighbours, self._known, limit)
         self._given_targets = given.targets
-        self._known = [*given.contacts]
         self._for_delay: defaultdict[PeerId, list[Visit | Placing | Befriending]] = defaultdict(
             list
         )
@@ -132,7 +132,7 @@ class RandomWalk(Protocol):
             case Walk():
                 return self._on_walk(sender, message)
             case Join():
-                self._learn(sender)
+                self._known.learn(sender)
                 return self._infer_and_place(sender)
             case Connect(joiner, route, last_mile_us, visited):
                 if joiner == self.me or not route:
@@ -146,10 +146,10 @@ class RandomWalk(Protocol):
             case Disconnect(is_leaving):
                 return self._on_disconnect(sender, is_leaving)
             case Befriend(delay_us):
-                effects = self._add_distant(now_us, sender, delay_us)
+                effects = self._links.add_distant(now_us, sender, delay_us)
                 return [*effects, Send(sender, Befriended(delay_us), reliable=True)]
             case Befriended(delay_us):
-                return self._add_distant(now_us, sender, delay_us)
+                return self._links.add_distant(now_us, sender, delay_us)
         return ()
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
@@ -165,7 +165,7 @@ class RandomWalk(Protocol):
         peer, waiting = delay.target, self._for_delay.pop(delay.target, [])
         effects: list[Effect] = []
         if not delay.samples_us:  # the peer is gone or samples were lost; its walks end soon
-            self._forget(peer)
+            self._known.forget(peer)
             for one in waiting:
                 if isinstance(one, Visit):
                     effects += self._walks.pass_on(
@@ -199,8 +199,8 @@ class RandomWalk(Protocol):
         delay_us = min(trips_us) // 2
         for one in waiting:
             if isinstance(one, Accepted):
-                effects += self._add_near(now_us, peer, one.delay_us, routers)
-                effects += self._keep_limit()
+                effects += self._links.add_near(now_us, peer, one.delay_us, routers)
+                effects += self._links.keep_limit()
             else:
                 last_mile_us = _last_mile_of_target_us(route)
                 effects += self._place(now_us, peer, routers, delay_us, last_mile_us, ())
@@ -208,7 +208,7 @@ class RandomWalk(Protocol):
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Treat a peer that does not acknowledge as failed."""
-        self._forget(to)
+        self._known.forget(to)
         effects = self._drop(to, "unreachable")
         match message:
             case Join() if to in self._given_targets:  # it may start later
@@ -227,7 +227,8 @@ class RandomWalk(Protocol):
     def _join(self) -> Effects:
         """Ask a peer for a place, and check for success, each time later."""
         self._joins += 1
-        candidates = [peer for peer in self._known if peer not in self.neighbours] or self._known
+        candidates = [peer for peer in self._known if peer not in self.neighbours]
+        candidates = candidates or [*self._known]
         requests = (
             [Send(self.random.choice(candidates), Join(), reliable=True)] if candidates else []
         )
@@ -285,8 +286,8 @@ class RandomWalk(Protocol):
         self, now_us: int, joiner: PeerId, route: Routers, delay_us: int, accept: Send
     ) -> Effects:
         """Case 3: accept a peer as a neighbour, unless the degree limit leaves no place for it."""
-        effects = [*self._add_near(now_us, joiner, delay_us, route)]
-        effects += self._keep_limit(but=joiner)
+        effects = [*self._links.add_near(now_us, joiner, delay_us, route)]
+        effects += self._links.keep_limit(but=joiner)
         refuse = Send(joiner, Disconnect(is_leaving=False), reliable=True)
         return [*effects, accept if self.neighbours.is_near(joiner) else refuse]
 
@@ -297,19 +298,19 @@ class RandomWalk(Protocol):
             return []
         rest = cut(route, self.neighbours[farther].route or ())
         new_parent = Send(farther, NewParent(joiner, rest), reliable=True)
-        return [new_parent, *self._drop_near(farther, "swapped")]
+        return [new_parent, *self._links.drop_near(farther, "swapped")]
 
     def _on_accept(self, now_us: int, sender: PeerId, accept: Accept) -> Effects:
         self._walks.last_mile_us = self._walks.last_mile_us or accept.last_mile_us
         if self.settings.reverse_routes or not accept.route:
-            effects = [*self._add_near(now_us, sender, accept.delay_us, accept.route[::-1])]
-            effects += self._keep_limit()
+            effects = [*self._links.add_near(now_us, sender, accept.delay_us, accept.route[::-1])]
+            effects += self._links.keep_limit()
             return [*effects, *self._walks.begin()]
         self._for_route[sender].append(Accepted(accept.delay_us))
         return [ProbeRoute(sender), *self._walks.begin()]
 
     def _on_new_parent(self, sender: PeerId, peer: PeerId, route: Routers) -> Effects:
-        effects = [*self._drop_near(sender, "swapped"), self._look_for_a_place()]
+        effects = [*self._links.drop_near(sender, "swapped"), self._look_for_a_place()]
         if peer == self.me or not route:
             return effects
         connect = Connect(self.me, route, self._walks.last_mile_us, (sender,))
@@ -318,14 +319,14 @@ class RandomWalk(Protocol):
     def _on_disconnect(self, sender: PeerId, is_leaving: bool) -> Effects:
         if is_leaving:
             return self._drop(sender, "left")
-        effects = self._drop_near(sender, "disconnected")
+        effects = self._links.drop_near(sender, "disconnected")
         return [*effects, *self._walks.begin(), self._look_for_a_place()]
 
     # The random walk
 
     def _on_walk(self, sender: PeerId, walk: Walk) -> Effects:
         """Decide on the origin of a walk once its delay is known, unless it was decided before."""
-        self._learn(walk.origin)
+        self._known.learn(walk.origin)
         if self._walks.is_over(walk):
             return []
         walk = Walk(walk.origin, walk.number, walk.path_us, walk.targets, walk.ttl - 1)
@@ -343,73 +344,17 @@ class RandomWalk(Protocol):
 
     # Neighbours
 
-    def _add_near(self, now_us: int, peer: PeerId, delay_us: int, route: Routers) -> Effects:
-        before = self.neighbours.get(peer)
-        is_distant = before is not None and before.is_distant
-        self.neighbours[peer] = Neighbour(delay_us, route, is_distant, now_us)
-        self._learn(peer)
-        routers = " ".join(map(str, route))
-        return [
-            Record("route_known", {"peer": peer, "routers": routers}),
-            *self._tell_added(peer),
-        ]
-
-    def _add_distant(self, now_us: int, peer: PeerId, delay_us: int) -> Effects:
-        self._learn(peer)
-        if peer in self.neighbours:
-            self.neighbours[peer].is_distant = True
-            return []
-        self.neighbours[peer] = Neighbour(delay_us, None, True, now_us)
-        return self._tell_added(peer)
-
-    def _tell_added(self, peer: PeerId) -> Effects:
-        neighbour = self.neighbours[peer]
-        figures = {
-            "peer": peer, "delay_us": neighbour.delay_us, "is_distant": not neighbour.is_near,
-        }  # fmt: skip
-        return [Record("neighbour_added", figures), self._announce()]
-
-    def _announce(self) -> Announce:
-        return Announce(Neighbours(self.neighbours.delays_us()))
-
-    def _keep_limit(self, but: PeerId | None = None) -> Effects:
-        """Disconnect the farthest neighbours while there are more than the limit.
-
-        The peer `but` does not know this peer yet: the caller tells it.
-        """
-        effects: list[Effect] = []
-        while sum(1 for _ in self.neighbours.near()) > self._limit:
-            peer = self.neighbours.farthest()
-            effects += self._drop_near(peer, "over the limit")
-            if peer != but:
-                effects.append(Send(peer, Disconnect(is_leaving=False), reliable=True))
-        return effects
-
-    def _drop_near(self, peer: PeerId, reason: str) -> Effects:
-        """Remove a near neighbour; if it is also a distant neighbour, that link stays."""
-        neighbour = self.neighbours.get(peer)
-        if neighbour is None or not neighbour.is_near:
-            return []
-        if not neighbour.is_distant:
-            return self._remove(peer, reason)
-        neighbour.route = None
-        return self._tell_added(peer)
-
     def _drop(self, peer: PeerId, reason: str) -> Effects:
         """Remove a failed peer, and replace its links."""
         neighbour = self.neighbours.get(peer)
-        self._forget(peer)
+        self._known.forget(peer)
         if neighbour is None:
             return []
-        effects = [*self._remove(peer, reason)]
+        effects = [*self._links.remove(peer, reason)]
         self._joins = 0
         if neighbour.is_distant:
             effects += self._seek_distant()
         return [*effects, self._look_for_a_place()]
-
-    def _remove(self, peer: PeerId, reason: str) -> Effects:
-        del self.neighbours[peer]
-        return [Record("neighbour_removed", {"peer": peer, "reason": reason}), self._announce()]
 
     def _seek_distant(self) -> Effects:
         """Ask for the missing distant links, and check later whether they exist."""
@@ -445,20 +390,7 @@ class RandomWalk(Protocol):
         self._doubted.discard(sender)
         if is_near or neighbour is None:
             return [Send(sender, Disconnect(is_leaving=neighbour is None))]
-        return [*self._drop_near(sender, "one-sided"), self._look_for_a_place()]
-
-    def _learn(self, peer: PeerId) -> None:
-        """Remember a peer for joining again, in place of a random one if there are many."""
-        if peer == self.me or peer in self._known:
-            return
-        if len(self._known) < _MOST_KNOWN:
-            self._known.append(peer)
-        else:
-            self._known[self.random.randrange(_MOST_KNOWN)] = peer
-
-    def _forget(self, peer: PeerId) -> None:
-        if peer in self._known and len(self._known) > 1:
-            self._known.remove(peer)
+        return [*self._links.drop_near(sender, "one-sided"), self._look_for_a_place()]
 
 
 def _last_mile_of_target_us(route: Route) -> int:
