@@ -35,6 +35,7 @@ from agents.routing.cores.messages import (
     BACKBONE_CHILD,
     CHILD,
     NOT_LINKED,
+    CoreList,
     CorePath,
     CoreSpt,
     VersionState,
@@ -291,3 +292,14 @@ class CoreTree:
 
 def _path(way: PathToCore | None) -> CorePath | None:
     return CorePath(way.core, way.weight_us, way.path) if way is not None else None
+
+
+def family_members(cores: CoreList, is_family: bool) -> list[tuple[int, tuple[PeerId, ...]]]:
+    """The versions to build for a list of cores, each with its root core first."""
+    if not is_family:
+        return [(cores.version, cores.cores)]
+    last = len(cores.cores) - 1
+    return [
+        (cores.version - (last - at << 16), (core, *cores.cores[:at], *cores.cores[at + 1 :]))
+        for at, core in enumerate(cores.cores)
+    ]

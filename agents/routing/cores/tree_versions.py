@@ -27,7 +27,7 @@ from functools import partial
 from random import Random
 
 from agents.protocol import Announce, Effect, Effects, PeerId, Record, Send, SetTimer
-from agents.routing.cores.core_tree import CoreTree
+from agents.routing.cores.core_tree import CoreTree, family_members
 from agents.routing.cores.link_weights import LinkWeights
 from agents.routing.cores.messages import (
     BACKBONE_CHILD,
@@ -44,7 +44,8 @@ from agents.routing.cores.messages import (
 )
 from agents.routing.cores.settings import RoutingSettings
 from agents.routing.cores.spanning_tree import SpanningTree
-from agents.routing.tree import CurrentTree, Hold, Tree, tell_links
+from agents.routing.cores.told_trees import ToldTrees
+from agents.routing.tree import CurrentTree, Hold, Tree
 
 _CHILD_HOLD_US = 50_000
 _JOIN_HOLD_US = 500_000
@@ -81,8 +82,7 @@ class TreeVersions:
         self._random = chance
         self._early: dict[tuple[PeerId, int], CoreSpt] = {}
         self._assigned: dict[int, PeerId] = {}
-        self._links: dict[int, tuple[PeerId, ...]] = {}  # as announced
-        self._relay: dict[int, tuple[PeerId, int]] = {}  # as recorded
+        self._told_trees = ToldTrees()
         self._told: set[tuple[PeerId, int]] = set()  # to which neighbours each core list was sent
         self._holds: dict[int, Hold] = {}  # of CORE_SPT
 
@@ -123,7 +123,7 @@ class TreeVersions:
             effects += self._pass_on(child, family)
         for peer in self._tree.up():
             effects += self.tell_interest(family, peer)
-        for version, ranked in _members(cores, self._has_families):
+        for version, ranked in family_members(cores, self._has_families):
             effects += self._begin(now_us, version, family, ranked)
         return effects
 
@@ -132,7 +132,7 @@ class TreeVersions:
     ) -> list[Effect]:
         tree = CoreTree(self._me, version, cores, now_us, self._is_rooted)
         tree.family, tree.assigned = family, self._assigned.pop(version, None)
-        self.trees[version], self._links[version] = tree, ()
+        self.trees[version] = tree
         for peer, _ in [key for key in self._early if key[1] == version]:
             tree.take_offer(peer, self._early.pop((peer, version)))
         told = Announce(Tree(version, now_us, (), family=family))
@@ -172,7 +172,8 @@ class TreeVersions:
         tree = self.trees.pop(version, None)
         if tree is None:
             return []
-        for by_version in (self._links, self._relay, self._holds, self._assigned, self._lists):
+        self._told_trees.drop(version)
+        for by_version in (self._holds, self._assigned, self._lists):
             by_version.pop(version, None)
         self._told = {(peer, of) for peer, of in self._told if abs(of) != version}
         tell = Announce(Tree(version, tree.known_us, (), is_dropped=True, family=tree.family))
@@ -330,7 +331,7 @@ class TreeVersions:
     def _lose(self, now_us: int, tree: CoreTree, peer: PeerId) -> Effects:
         if not tree.lose(peer):
             return []
-        return [*self._tell_links(tree), *self._flush_soon(now_us, tree)]
+        return [*self._told_trees.links(tree), *self._flush_soon(now_us, tree)]
 
     def _flush_soon(self, now_us: int, tree: CoreTree) -> Effects:
         hold = self._holds.setdefault(tree.version, Hold())
@@ -386,41 +387,12 @@ class TreeVersions:
         if parent is not None:
             join = JoinCore(tree.version, tree.joined_as == BACKBONE_CHILD)
             effects.append(Send(parent, join, reliable=True))
-        return [*effects, *self._tell_relay(tree), *self._tell_links(tree)]
+        return [*effects, *self._told_trees.relay(tree), *self._told_trees.links(tree)]
 
     def _after_child(self, now_us: int, tree: CoreTree) -> Effects:
         """Another child may add this peer to the backbone, or remove it."""
         if tree.version < self._first:
-            return self._tell_links(tree)
+            return self._told_trees.links(tree)
         if tree.next_parent == tree.parent:
-            return [*self._seek_parent(now_us, tree, is_urgent=True), *self._tell_links(tree)]
-        return [SetTimer(("join", tree.version), _CHILD_HOLD_US), *self._tell_links(tree)]
-
-    def _tell_relay(self, tree: CoreTree) -> Effects:
-        """Record the relay, that is, the core whose tree this peer joins."""
-        way = tree.wanted
-        if way is None or self._relay.get(tree.version) == (way.core, way.weight_us):
-            return []
-        self._relay[tree.version] = (way.core, way.weight_us)
-        figures = {"version": tree.version, "core": way.core, "weight_us": way.weight_us}
-        return [Record("relay_chosen", figures)]
-
-    def _tell_links(self, tree: CoreTree) -> Effects:
-        """Record and announce the changes of the links of a version."""
-        before, links = self._links.get(tree.version, ()), tree.links
-        if links == before:
-            return []
-        self._links[tree.version] = links
-        tell = Tree(tree.version, tree.known_us, links, family=tree.family)
-        return tell_links(tell, before)
-
-
-def _members(cores: CoreList, is_family: bool) -> list[tuple[int, tuple[PeerId, ...]]]:
-    """The versions to build for a list of cores, each with its root core first."""
-    if not is_family:
-        return [(cores.version, cores.cores)]
-    last = len(cores.cores) - 1
-    return [
-        (cores.version - (last - at << 16), (core, *cores.cores[:at], *cores.cores[at + 1 :]))
-        for at, core in enumerate(cores.cores)
-    ]
+            return [*self._seek_parent(now_us, tree, is_urgent=True), *self._told_trees.links(tree)]
+        return [SetTimer(("join", tree.version), _CHILD_HOLD_US), *self._told_trees.links(tree)]
