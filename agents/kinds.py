@@ -23,6 +23,7 @@ LAYERS: dict[str, dict[str, str]] = {
         "given": "agents.overlays.given.GivenOverlay",
         "ring": "agents.overlays.ring.overlay.RingOverlay",
         "pastry": "agents.overlays.pastry.overlay.PastryOverlay",
+        "skip-net": "agents.overlays.skip_net.overlay.SkipNetOverlay",
         "tdo-landmark": "agents.overlays.landmark.overlay.LandmarkOverlay",
         "tdo-walk": "agents.overlays.random_walk.overlay.RandomWalk",
     },

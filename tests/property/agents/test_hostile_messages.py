@@ -38,6 +38,7 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     "walks": {"overlay": {"kind": "tdo-walk"}},
     "ring": {"overlay": {"kind": "ring", "fingers": "random"}},
     "pastry": {"overlay": {"kind": "pastry", "leaves": 4}},
+    "skip-net": {"overlay": {"kind": "skip-net"}},
     "by hand": {
         "overlay": {"kind": "given", "links": "h1-h2 h1-h3"},
         "routing": {"kind": "mst"},

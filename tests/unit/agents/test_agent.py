@@ -32,7 +32,7 @@ from topologies.underlay import Channel, Host, Link, Router, Underlay
 ME, PEER, STRANGER, RUN = 10, 20, 30, 7
 
 
-@message(210, role="event")
+@message(251, role="event")
 class Note(Struct, frozen=True):
     number: U32
 

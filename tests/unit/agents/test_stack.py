@@ -28,14 +28,14 @@ from agents.stack import Stack
 from agents.wire.codec import U32, Datagram, message
 
 
-@message(205, role="event")
+@message(248, role="event")
 class Low(Struct, frozen=True):
     """A message of the lower layer."""
 
     number: U32
 
 
-@message(206, role="event")
+@message(249, role="event")
 class High(Struct, frozen=True):
     """A message of the upper layer."""
 
