@@ -24,7 +24,6 @@ LAYERS: dict[str, dict[str, str]] = {
         "ring": "agents.overlays.ring.overlay.RingOverlay",
         "pastry": "agents.overlays.pastry.overlay.PastryOverlay",
         "skip-net": "agents.overlays.skip_net.overlay.SkipNetOverlay",
-        "small-world": "agents.overlays.small_world.overlay.SmallWorldOverlay",
         "tdo-landmark": "agents.overlays.landmark.overlay.LandmarkOverlay",
         "tdo-walk": "agents.overlays.random_walk.overlay.RandomWalk",
     },
@@ -37,6 +36,8 @@ LAYERS: dict[str, dict[str, str]] = {
         "content": "agents.pubsub.content.forwarder.Content",
         "scribe": "agents.pubsub.scribe.scribe.Scribe",
         "topic-flood": "agents.pubsub.topic_flood.TopicFlood",
+        "nsmf": "agents.pubsub.nsmf.forwarder.Nsmf",
+        "beaconvey": "agents.pubsub.nsmf.forwarder.BeaConvey",
     },
 }
 

@@ -78,6 +78,20 @@ def make_asymmetric(underlay: Underlay, spread: float, seed: int) -> Underlay:
     return replace(underlay, links=links, source=source)
 
 
+def make_lossy(underlay: Underlay, percent: float) -> Underlay:
+    """The underlay with links, last miles too, that lose so many packets in both directions."""
+    check_parameter("loss_percent", percent, "a percentage from 0 to 100", 0 <= percent <= 100)
+    links = tuple(
+        replace(
+            link,
+            ab=replace(link.ab, loss_percent=percent),
+            ba=replace(link.ba, loss_percent=percent),
+        )
+        for link in underlay.links
+    )
+    return replace(underlay, links=links, source=_note(underlay, "loss", {"percent": percent}))
+
+
 def _random_numbers(seed: int, purpose: str) -> np.random.Generator:
     """Random numbers of their own for a purpose.
 

@@ -23,6 +23,9 @@ class TopologySettings(Struct, frozen=True, kw_only=True):
         float,
         Meta(ge=0, lt=1, description="share by which the delays of a link's directions differ"),
     ] = 0.0
+    loss_percent: Annotated[
+        float, Meta(ge=0, le=100, description="packets lost on each link, in both directions")
+    ] = 0.0
     file: Annotated[
         str, Meta(description="kind `file` only: path of the file, relative to the experiment file")
     ] = ""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from testbed.experiment.file import Experiment
-from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
+from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric, make_lossy
 from topologies.kinds import find_topology
 from topologies.underlay import Underlay
 
@@ -18,4 +18,6 @@ def make_underlay(experiment: Experiment) -> Underlay:
         underlay = attach_hosts(underlay, wanted.hosts, seed)
     if wanted.anonymous_routers:
         underlay = make_anonymous(underlay, wanted.anonymous_routers, seed)
+    if wanted.loss_percent:
+        underlay = make_lossy(underlay, wanted.loss_percent)
     return underlay

@@ -84,6 +84,7 @@ _ADDED: Mapping[str, Mapping[str, Any]] = {
         "mlink_tolerance": 0.02,
         "placement": "cases",
     },
+    "topology": {"loss_percent": 0.0},
     "routing": {"sim_score": "mean", "repair": "optimal"},
     "pubsub": {"recalculations": 0},
     "workload": {"radii": "fitted", "hotspots": "scattered"},

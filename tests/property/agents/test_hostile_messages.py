@@ -39,11 +39,6 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     "ring": {"overlay": {"kind": "ring", "fingers": "random"}},
     "pastry": {"overlay": {"kind": "pastry", "leaves": 4}},
     "skip-net": {"overlay": {"kind": "skip-net"}},
-    "small world": {
-        "overlay": {"kind": "small-world", "fingers": "learned"},
-        "pubsub": {"kind": "topic-flood"},
-        "workload": {"kind": "topics-zipf", "start_s": 0.0},
-    },
     "by hand": {
         "overlay": {"kind": "given", "links": "h1-h2 h1-h3"},
         "routing": {"kind": "mst"},
@@ -76,6 +71,16 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     "ring, scribe with cached roots": {
         "overlay": {"kind": "ring"},
         "pubsub": {"kind": "scribe", "root": "cached", "keep_s": 2.0},
+        "workload": {"kind": "topics-zipf", "topics": 5, "start_s": 0.0},
+    },
+    "ring, nsmf": {
+        "overlay": {"kind": "ring"},
+        "pubsub": {"kind": "nsmf"},
+        "workload": {"kind": "topics-zipf", "topics": 5, "start_s": 0.0},
+    },
+    "ring, beaconvey": {
+        "overlay": {"kind": "ring", "fingers": "random"},
+        "pubsub": {"kind": "beaconvey", "rule": "pal", "keep_s": 2.0},
         "workload": {"kind": "topics-zipf", "topics": 5, "start_s": 0.0},
     },
     "walks, flooded topics": {

@@ -8,7 +8,7 @@ import pytest
 
 from topologies.domain_sizes import DomainSizes
 from topologies.errors import TopologyError
-from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric
+from topologies.hosts import attach_hosts, make_anonymous, make_asymmetric, make_lossy
 from topologies.routes import Routes
 from topologies.transit_stub import generate_transit_stub
 from topologies.underlay import Channel, Link, Router, Underlay
@@ -118,6 +118,16 @@ def test_asymmetry_leaves_last_miles_rates_and_zero_delays_alone() -> None:
     assert link.ba != slow
     assert replace(link.ba, delay_us=1000) == slow
     assert tuple(last_miles) == attach_hosts(network, 2, seed=1).links[1:]
+
+
+def test_loss_is_that_of_all_links_in_both_directions() -> None:
+    whole = attach_hosts(WAXMAN, 5, seed=2)
+    lossy = make_lossy(whole, 2.5)
+    assert {c.loss_percent for link in lossy.links for c in (link.ab, link.ba)} == {2.5}
+    assert replace(make_lossy(lossy, 0), source=whole.source) == whole
+    assert lossy.source["loss"] == {"percent": 2.5}
+    with pytest.raises(TopologyError, match="loss_percent: expected a percentage .*, found 101"):
+        make_lossy(WAXMAN, 101)
 
 
 def test_the_source_tells_everything_that_was_done() -> None:

@@ -1,0 +1,1 @@
+"""NSMF: events to ranges of a ring, divided at nearest subscribers and matched fingers."""

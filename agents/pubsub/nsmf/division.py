@@ -1,0 +1,33 @@
+"""How a peer divides the range of an event: the rules of NSMF and BeaConvey.
+
+Positions are counted clockwise from the peer, where the range begins. `po` is the rule of NSMF: a
+part begins at the nearest subscriber, and at each finger that subscribes. `pie` adds a pivot to a
+range in whose far half no part begins: the finger there that is nearest to the middle. `pal` takes
+the middle itself if there is no such finger. A range without subscribers is not divided.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+Rule = Literal["po", "pal", "pie"]
+
+
+def divide(
+    rule: Rule, span: int, nearest: int | None, fingers: Sequence[int], matched: Sequence[int]
+) -> list[tuple[int, int]]:
+    """The parts of a range in clockwise order: where each begins, and where it ends.
+
+    `fingers` are all fingers, in clockwise order, and `matched` those that subscribe to the topic.
+    """
+    if nearest is None or nearest >= span:
+        return []
+    starts = {nearest, *(finger for finger in matched if finger < span)}
+    half = (span + 1) // 2
+    if rule != "po" and max(starts) < half:
+        pivot = next((finger for finger in fingers if half <= finger < span), None)
+        if pivot is not None:
+            starts.add(pivot)
+        elif rule == "pal":
+            starts.add(half)
+    begin = sorted(starts)
+    return list(zip(begin, [*begin[1:], span], strict=True))

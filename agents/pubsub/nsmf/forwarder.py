@@ -1,0 +1,278 @@
+"""NSMF (Chen and Tock, Middleware Industry 2015) and BeaConvey's routing (Chen et al.) on a ring.
+
+An event is sent to a range of positions, at first the whole ring from its publisher on. The first
+peer of a range, the one that owns the position where it begins, divides it (`division`) and sends
+each part on, by way of the fingers that are nearest before it. `tables` has what it needs to know.
+
+A range is taken over where its first peer has died: its successor then owns the position. It
+handles what of the range is left from itself on. `agents.pubsub.custody` sends parts again. A peer
+that has not yet read a table of the whole ring holds the parts that it is to divide. One that has a
+new successor hands ranges to it, whether or not it knows of subscribers there.
+"""
+
+from collections.abc import Hashable
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from agents.announcements import (
+    Interests,
+    PeerLost,
+    PeerRestarted,
+    Publish,
+    Ready,
+    RingView,
+)
+from agents.protocol import (
+    Announce,
+    CancelTimer,
+    Deliver,
+    Effect,
+    Effects,
+    PeerId,
+    Protocol,
+    Record,
+    SetTimer,
+    Surroundings,
+)
+from agents.pubsub.custody import Custody, Part
+from agents.pubsub.nsmf.division import Rule, divide
+from agents.pubsub.nsmf.messages import Follow, InterestPiece, Lapsed, RangeEvent, TablePiece
+from agents.pubsub.nsmf.tables import Tables
+
+_MOST_HOPS = 255  # that the header can hold
+_MOST_HOPS_IN_BODY = 65_535
+_REMEMBERED = 5  # events are recognised for so many times `keep_s`
+_QUIET_US = 3_000_000  # without changes, before a peer is ready
+
+
+class NsmfSettings(Struct, frozen=True, kw_only=True):
+    """What can be set of NSMF."""
+
+    keep_s: Annotated[
+        float, Meta(gt=0, description="how long parts of events that are done are remembered")
+    ] = 60.0
+
+
+class BeaConveySettings(NsmfSettings, frozen=True, kw_only=True):
+    """What can be set of BeaConvey's routing."""
+
+    rule: Annotated[
+        Rule,
+        Meta(description="pivots in the far half of a range: never, always, if a finger is there"),
+    ] = "pie"
+
+
+class Nsmf(Protocol):
+    """Nearest subscribers and matched fingers."""
+
+    Settings: ClassVar[type[Struct]] = NsmfSettings
+    messages = (RangeEvent, Follow, TablePiece, InterestPiece, Lapsed, *Custody.messages)
+    guarantee: ClassVar[Literal["exactly-once", "none"]] = "exactly-once"
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self._is_alone = given.peers == 1
+        self._topics: frozenset[int] = frozenset()
+        self._rings: dict[int, Tables] = {}
+        self._current: Tables | None = None
+        self._custody = Custody(self, self.settings.keep_s)
+        self._keep_us = int(self.settings.keep_s * 1e6) * _REMEMBERED
+        self._seen_us: dict[int, int] = {}  # when each event was first seen, the oldest first
+        self._delivered: set[int] = set()
+        self._version = -1
+        self._is_ready = False
+
+    @property
+    def rule(self) -> Rule:
+        """How ranges are divided."""
+        return "po"
+
+    def on_announcement(self, now_us: int, content: Any) -> Effects:
+        """Follow changes of the ring and of interests, and publish."""
+        effects: list[Effect] = []
+        if isinstance(content, Interests):
+            self._topics = content.contents
+            for tables in self._rings.values():
+                effects += tables.change_topics(now_us, self._topics)
+        elif isinstance(content, RingView):
+            effects += self._change_view(now_us, content)
+        elif isinstance(content, Publish):
+            return self._publish(now_us, content)
+        elif isinstance(content, PeerLost | PeerRestarted):
+            for tables in self._rings.values():
+                if isinstance(content, PeerLost):
+                    tables.lose(content.peer)
+                else:
+                    effects += tables.restart(now_us, content.peer)
+            effects += self._custody.on_announcement(now_us, content)
+        return [*effects, *self._follow_tables(now_us)]
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """Pass events on, and keep tables."""
+        if isinstance(message, RangeEvent):
+            return self._on_event(now_us, sender, message)
+        if isinstance(message, Custody.messages):
+            return self._custody.on_message(now_us, sender, message)
+        tables = self._rings.get(message.epoch)
+        if tables is None:
+            return ()
+        effects = tables.on_message(now_us, sender, message)
+        return [*effects, *self._follow_tables(now_us)]
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """Do what is due."""
+        if self._custody.is_own_timer(name):
+            return self._custody.on_timer(now_us, name)
+        if name == "quiet":
+            return self._end_quiet()
+        assert isinstance(name, tuple)
+        _, epoch, what = name
+        return self._rings[epoch].on_timer(now_us, what)
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        """Send an event elsewhere that was never acknowledged."""
+        return self._custody.on_give_up(now_us, to, message)
+
+    def on_part_returned(
+        self, now_us: int, part: Part, message: RangeEvent, receiver: PeerId | None
+    ) -> Effects:
+        """Send a part again, to whoever is responsible now."""
+        del receiver
+        return self._carry(now_us, part, message, self.me)
+
+    def on_part_done(self, now_us: int, part: Part) -> Effects:
+        """Note that a published event has reached everybody."""
+        assert isinstance(part.key, tuple)
+        return [Record("event_done", {"event_id": part.key[0]})]
+
+    def _change_view(self, now_us: int, view: RingView) -> Effects:
+        tables = self._rings.get(view.epoch)
+        if tables is not None:
+            return tables.change_view(now_us, view)
+        tables = Tables(now_us, self.me, view, self._topics)
+        self._rings[view.epoch] = tables
+        if self._current is None or view.epoch > self._current.epoch:
+            self._current = tables
+        return tables.start(now_us)
+
+    def _publish(self, now_us: int, publish: Publish) -> Effects:
+        """Send an event to the whole ring."""
+        tables = self._current
+        if tables is None:
+            return ()
+        self._remember(now_us, publish.event_id)
+        self._delivered.add(publish.event_id)  # the application has delivered it
+        whole = tables.view.modulus - 1
+        key = (publish.event_id, tables.epoch, whole)
+        part = self._custody.begin(now_us, key, is_relay=False)
+        event = RangeEvent(
+            publish.event_id, 0, 0, tables.epoch, publish.content, tables.view.position, whole, 0,
+            publish.payload,
+        )  # fmt: skip
+        effects = self._carry(now_us, part, event, self.me) if part.is_new else ()
+        return [*effects, *self._custody.settle(now_us, part)]
+
+    def _on_event(self, now_us: int, sender: PeerId, event: RangeEvent) -> Effects:
+        hops = min(event.hops + 1, _MOST_HOPS_IN_BODY)
+        event = replace(event, hops=hops, hop_count=min(hops, _MOST_HOPS))
+        what = "event_repeated" if event.event_id in self._seen_us else "event_received"
+        self._remember(now_us, event.event_id)
+        copy = {"event_id": event.event_id, "from": sender, "hop_count": hops}
+        effects: list[Effect] = [Record(what, copy)]
+        tables = self._rings.get(event.epoch)
+        if tables is None or event.low >= tables.view.modulus:
+            return effects
+        owns = tables.owns(event.low)
+        left = event.rest - tables.distance(event.low, tables.view.position) if owns else event.rest
+        key = (event.event_id, event.epoch, left) if owns else (*_key_of(event), event.low)
+        part = self._custody.take(now_us, sender, event.token, key, is_relay=not owns)
+        if part.is_loop:
+            effects += self._custody.hold(now_us, part, event)
+        elif part.is_new:
+            effects += self._carry(now_us, part, event, sender)
+        return [*effects, *self._custody.settle(now_us, part)]
+
+    def _carry(self, now_us: int, part: Part, event: RangeEvent, sender: PeerId) -> Effects:
+        """Divide a range, or send it on its way."""
+        tables = self._rings.get(event.epoch)
+        if tables is None:
+            return ()
+        if tables.owns(event.low):
+            return self._handle(now_us, part, event, sender, tables)
+        to = tables.next_hop(event.low)
+        if to is None:
+            return self._custody.hold(now_us, part, event)
+        return self._custody.send(now_us, part, to, event)
+
+    def _handle(
+        self, now_us: int, part: Part, event: RangeEvent, sender: PeerId, tables: Tables
+    ) -> Effects:
+        """Deliver an event here if the range has this peer in it, and divide the rest."""
+        gap = tables.distance(event.low, tables.view.position)
+        if gap > event.rest:
+            return ()
+        effects = self._deliver(event, sender)
+        if not tables.was_covered and not self._is_alone:
+            return [*effects, *self._custody.hold(now_us, part, event)]
+        span = event.rest - gap + 1
+        parts = divide(
+            self.rule, span, tables.nearest(event.topic), tables.fingers,
+            tables.matched(event.topic),
+        )  # fmt: skip
+        for start, end in parts:
+            low = (tables.view.position + start) % tables.view.modulus
+            if not tables.owns(low):
+                to = tables.next_hop(low)
+                assert to is not None
+                piece = replace(event, low=low, rest=end - start - 1)
+                effects += self._custody.send(now_us, part, to, piece)
+        return effects
+
+    def _deliver(self, event: RangeEvent, sender: PeerId) -> list[Effect]:
+        if event.topic not in self._topics or event.event_id in self._delivered:
+            return []
+        self._delivered.add(event.event_id)
+        return [Deliver(event.event_id, sender, event.hops)]
+
+    def _remember(self, now_us: int, event_id: int) -> None:
+        """Note an event, and forget those that are too old to come again."""
+        self._seen_us.setdefault(event_id, now_us)
+        oldest_us = now_us - self._keep_us
+        while self._seen_us[first := next(iter(self._seen_us))] < oldest_us:
+            del self._seen_us[first]
+            self._delivered.discard(first)
+
+    def _follow_tables(self, now_us: int) -> Effects:
+        """After a change: try what is held, and wait until nothing changes any more."""
+        version = sum(tables.version for tables in self._rings.values())
+        if version == self._version:
+            return ()
+        self._version = version
+        effects = self._custody.retry(now_us)
+        if self._is_ready:
+            return effects
+        if self._is_alone or (self._current is not None and self._current.is_settled):
+            return [*effects, SetTimer("quiet", _QUIET_US)]
+        return [*effects, CancelTimer("quiet")]
+
+    def _end_quiet(self) -> Effects:
+        self._is_ready = True
+        return [Announce(Ready())]
+
+
+class BeaConvey(Nsmf):
+    """NSMF with pivots by a rule."""
+
+    Settings = BeaConveySettings
+
+    @property
+    def rule(self) -> Rule:
+        """How ranges are divided."""
+        rule: Rule = self.settings.rule
+        return rule
+
+
+def _key_of(event: RangeEvent) -> tuple[int, int, int]:
+    return event.event_id, event.epoch, event.rest

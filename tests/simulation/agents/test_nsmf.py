@@ -1,0 +1,157 @@
+"""NSMF and BeaConvey's rules on rings: messages of the offline walk, delivery exactly once."""
+
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from agents.pubsub.nsmf.division import Rule
+from agents.pubsub.nsmf.forwarder import BeaConvey, Nsmf
+from agents.pubsub.nsmf.tables import Tables
+from analysis.metrics.file import measure_run
+from testbed.run.verdict import judge_metrics
+from tests.fixtures.content_runs import run_small
+from tests.fixtures.oracle_ring import TopicCrowd
+from topologies.overlays.nsmf import walk_ranges
+
+
+def tables_of(peers: TopicCrowd, number: int) -> Tables:
+    current = peers.pubsubs[number]._current
+    assert isinstance(current, Tables)
+    return current
+
+
+def wrong_tables(peers: TopicCrowd, topics: int) -> list[str]:
+    """What peers believe of their nearest subscribers and fingers that is not so."""
+    found = []
+    position = {n: tables_of(peers, n).view.position for n in peers.agents}
+    for number in peers.agents:
+        tables = tables_of(peers, number)
+        after = {other: tables.distance(position[number], position[other]) for other in position}
+        for topic in range(topics):
+            wanted = {n: after[n] for n in position if topic in peers.topics[n] and n != number}
+            nearest = min(wanted.values(), default=None)
+            matched = [way for way in tables.fingers if way in wanted.values()]
+            if not tables.is_settled or tables.nearest(topic) != nearest:
+                found.append(f"nearest of {topic} at {number}: {tables.nearest(topic)}")
+            if tables.matched(topic) != matched:
+                found.append(f"matched of {topic} at {number}: {tables.matched(topic)}")
+    return found
+
+
+def crowd(
+    peers: int, seed: int = 1, topics: int = 5, each: int = 2, rule: Rule = "po", loss: float = 0.0
+) -> TopicCrowd:
+    """Peers that are up and have subscribed."""
+    made = TopicCrowd(BeaConvey, peers, seed, loss, rule=rule)
+    chance = Random(seed)
+    for number in range(peers):
+        made.subscribe(number, *chance.sample(range(topics), each))
+    return made.start(*range(peers))
+
+
+@pytest.mark.parametrize("rule", get_args(Rule))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_events_take_the_messages_of_the_offline_walk(rule: Rule, seed: int) -> None:
+    peers, chance = crowd(24, seed, topics=9, each=2, rule=rule).run(9), Random(rule)
+    assert len(peers.recorded("ready")) == 24 and wrong_tables(peers, 9) == []
+    published = [(chance.randrange(24), chance.randrange(9)) for _ in range(100)]
+    for publisher, topic in published:
+        peers.publish(publisher, topic)
+        peers.run(0.2)
+    offline = walk_ranges(peers.run(2).overlay(), np.array(published), rule).total()
+    assert peers.counts() == offline
+    assert offline.missed == 0 and offline.hops > offline.deliveries > 0
+    assert all(pubsub._custody.is_empty for pubsub in peers.pubsubs.values())
+    assert len(peers.recorded("event_done")) == 100
+    assert peers.sent("Lapsed") + peers.sent("Inquiry") == 0
+
+
+def test_large_tables_and_interests_travel_in_pieces() -> None:
+    peers = crowd(4, topics=2_000, each=700).run(9)
+    assert wrong_tables(peers, 2_000) == []
+    # Each of the four tables has all but a few topics, 80 in a piece.
+    assert peers.sent("TablePiece") > 4 * 1_600 // 80
+    peers.subscribe(0, *range(500, 1_900))
+    assert wrong_tables(peers.run(3), 2_000) == []
+
+
+def test_tables_follow_interests_that_change_while_events_flow() -> None:
+    peers, chance = crowd(16), Random(3)
+    peers.run(9)
+    steady = [number for number in range(16) if number % 2]
+    for _ in range(40):
+        mover = 2 * chance.randrange(8)
+        peers.subscribe(mover, *chance.sample(range(5), chance.randrange(4)))
+        peers.publish(chance.choice(steady), chance.randrange(5))
+        peers.run(chance.random() / 3)
+    assert peers.run(4).faults(steady) == [] and wrong_tables(peers, 5) == []
+
+
+def test_the_last_subscriber_of_a_topic_leaves_all_tables() -> None:
+    peers = TopicCrowd(Nsmf, 12)
+    peers.subscribe(3, 7)
+    peers.subscribe(8, 7, 9)
+    peers.start(*range(12)).run(9).kill(8)
+    assert wrong_tables(peers.run(8), 10) == []
+    assert [tables_of(peers, n).nearest(9) for n in peers.agents] == [None] * 11
+    assert peers.delivered(peers.publish(0, 7)) == []
+    assert peers.run(1).delivered(1) == [3]
+
+
+def test_a_third_killed_at_once_leaves_true_tables_within_10_s() -> None:
+    peers = crowd(30, seed=4).run(10)
+    victims = Random(4).sample(range(30), 10)
+    stay = [number for number in range(30) if number not in victims]
+    before = [peers.publish(number, number % 5) for number in stay]
+    peers.run(0.02).kill(*victims)
+    assert wrong_tables(peers.run(10), 5) == []
+    after = [peers.publish(number, number % 5) for number in stay]
+    assert peers.run(20).faults(stay, [*before, *after]) == []
+
+
+@pytest.mark.parametrize(("rule", "seed"), [("po", 1), ("pie", 2), ("pal", 3)])
+def test_whoever_stays_gets_everything_once_while_others_come_and_go(rule: Rule, seed: int) -> None:
+    chance, peers = Random(seed), crowd(16, seed, topics=3, rule=rule, loss=5.0)
+    stay = chance.sample(range(16), 8)
+    movers = [number for number in range(16) if number not in stay]
+    peers.run(9)
+    for _ in range(30):
+        mover = chance.choice(movers)
+        if mover in peers.agents:
+            chance.choice([peers.kill, peers.leave])(mover)
+        else:
+            peers.start(mover)
+        for _ in range(2):
+            peers.publish(chance.choice(stay), chance.randrange(3))
+            peers.run(chance.random())
+    assert peers.run(30).faults(stay) == []
+    assert wrong_tables(peers, 3) == []
+
+
+def run_on_ring(folder: Path, **changes: Any) -> tuple[Path, dict[str, Any]]:
+    workload = {
+        "kind": "topics-zipf", "topics": 12, "topics_per_peer": [1, 4], "events": 60,
+        "rate_per_s": 10.0, "start_s": 15.0,
+    }  # fmt: skip
+    document = {
+        "duration_s": 24.0, "topology": {"kind": "waxman", "routers": 12, "hosts": 20},
+        "overlay": {"kind": "ring", "fingers": "random"}, "routing": None, "workload": workload,
+        "pubsub": {"kind": "nsmf"},
+    }  # fmt: skip
+    run = run_small(folder, **{**document, **changes})
+    return run, measure_run(run)
+
+
+@pytest.mark.parametrize("pubsub", [{"kind": "nsmf"}, {"kind": "beaconvey", "rule": "pal"}])
+def test_a_run_on_a_ring_agrees_with_the_offline_walk_over_its_own_overlay(
+    pubsub: dict[str, Any], tmp_path: Path
+) -> None:
+    run, metrics = run_on_ring(tmp_path, pubsub=pubsub)
+    verdict = judge_metrics(run, metrics)
+    assert verdict is not None and verdict.verdict == "valid", verdict
+    checked = metrics["checks"]["offline_walk_agrees"]
+    assert checked["expected"] == checked["found"] > 100 and checked["ok"] is True
+    assert metrics["guarantee"]["missing"] == metrics["guarantee"]["repeated"] == 0
