@@ -23,11 +23,12 @@ class AgentSpec:
     run_seed: int
     hosts: Mapping[str, int] = field(default_factory=dict)  # of all agents, where names are used
     workload: Share = field(default_factory=Share)
+    plan: tuple[int, ...] = ()
 
     def surroundings(self, start: int, shared: dict[str, Any]) -> Surroundings:
         """What the agent is given at its first, second, ... start."""
         seed = f"{self.run_seed}/{self.host}/{start}"
         return Surroundings(
-            self.address, self.contacts, Random(seed), None, self.targets, self.number, self.peers,
-            self.run_seed, self.hosts, self.workload, Random(f"{seed}/pubsub"), shared,
+            self.address, self.contacts, Random(seed), None, self.targets, self.plan, self.number,
+            self.peers, self.run_seed, self.hosts, self.workload, Random(f"{seed}/pubsub"), shared,
         )  # fmt: skip

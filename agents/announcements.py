@@ -106,6 +106,47 @@ class RingView:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparesEpoch:
+    """A layer builds tables for a ring of a new epoch; announced on the first `RingView` of it.
+
+    The overlay does not begin the epoch before that layer announces `EpochPrepared`.
+    """
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPrepared:
+    """The tables of the announcing layer for an epoch are complete, and quiet."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochBegun:
+    """Announced by the overlay: events are published in this epoch from now on.
+
+    Events of earlier epochs are finished on their own rings, whose `RingView`s go on.
+    """
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochDrained:
+    """A layer that prepared an epoch holds no event of it, and publishes none in it any more."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnded:
+    """Announced by the overlay: no peer holds an event of this epoch, and its ring is gone."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Watch:
     """All peers that a layer depends on; replaces the previous `Watch` of the same watcher."""
 

@@ -24,6 +24,7 @@ LAYERS: dict[str, dict[str, str]] = {
         "ring": "agents.overlays.ring.overlay.RingOverlay",
         "pastry": "agents.overlays.pastry.overlay.PastryOverlay",
         "skip-net": "agents.overlays.skip_net.overlay.SkipNetOverlay",
+        "small-world": "agents.overlays.small_world.overlay.SmallWorldOverlay",
         "tdo-landmark": "agents.overlays.landmark.overlay.LandmarkOverlay",
         "tdo-walk": "agents.overlays.random_walk.overlay.RandomWalk",
     },

@@ -130,6 +130,7 @@ class Surroundings:
       `pubsub_random` as its `random`.
     - `settings` is an instance of the protocol's own `Settings`; None means all defaults.
     - `targets` are peers chosen with knowledge of the whole network, for baselines that need it.
+    - `plan` is what the overlay's `plan` computed for this peer before the run.
     - `number` is this agent's number from 0 to `peers` - 1.
     - `run_seed` is the same for all agents, so that all draw the same values from it.
     - `hosts` maps the name of every agent's host to its address, in the order of the agents'
@@ -144,6 +145,7 @@ class Surroundings:
     random: Random
     settings: msgspec.Struct | None = None
     targets: tuple[PeerId, ...] = ()
+    plan: tuple[int, ...] = ()
     number: int = 0
     peers: int = 1
     run_seed: int = 0
@@ -155,16 +157,18 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class WholeNetwork:
-    """Knowledge of the whole network before a run, for baselines whose targets are given.
+    """Knowledge of the whole network before a run, for baselines and for planned overlays.
 
     Peers are identified by their numbers. `nearest` and `farthest` return, for each peer, the given
-    number of other peers ordered by their delay.
+    number of other peers ordered by their delay. `interests` returns the contents of each peer's
+    interests at the start of the run.
     """
 
     seed: int
     peers: int
     nearest: Callable[[int], Sequence[Sequence[int]]]
     farthest: Callable[[int], Sequence[Sequence[int]]]
+    interests: Callable[[], Sequence[Collection[int]]] = tuple
 
 
 def draw_others(chance: Random, me: int, peers: int, count: int) -> list[int]:
@@ -212,6 +216,12 @@ class Protocol:
     @classmethod
     def choose_targets(cls, settings: Any, whole: WholeNetwork) -> Mapping[int, Sequence[int]]:
         """The `targets` of each peer, by number; called for the overlay before a run."""
+        del settings, whole
+        return {}
+
+    @classmethod
+    def plan(cls, settings: Any, whole: WholeNetwork) -> Mapping[int, Sequence[int]]:
+        """The `plan` of each peer, by number; called for the overlay once before a run."""
         del settings, whole
         return {}
 

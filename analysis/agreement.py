@@ -44,8 +44,8 @@ def _penalties_apart(first: Metrics, second: Metrics) -> Iterator[str]:
             return
         if abs(theirs - ours) > _TOLERANCE * ours:
             yield (
-                f"relative delay penalty, {name}: expected {_TOLERANCE:.0%} apart at most, found "
-                f"{ours:.4g} and {theirs:.4g}"
+                f"relative delay penalty, {name}: expected at most {100 * _TOLERANCE:.0f} % apart, "
+                f"found {ours:.4g} and {theirs:.4g}"
             )
 
 
@@ -108,7 +108,7 @@ def main(arguments: list[str]) -> int:
         print(f"differs: {line}")
     if found:
         return _DIFFERS
-    print(f"the same counts, and RDP within {_TOLERANCE:.0%}")
+    print(f"the same counts, and RDP within {100 * _TOLERANCE:.0f} %")
     return 0 if all(run["verdict"] == "valid" for run in runs) else _NOT_VALID
 
 

@@ -69,8 +69,8 @@ def run() -> dict[str, float]:
     up_s = origin_s + last_answer_s(answered, hosts) + held_s  # at most, as all may be before that
     print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
     print(f"  idle load {idle_cores:.2f} cores, lag {processes[0]['lag']}")
-    print(f"  time stood still for {held_s:.2f} s in all")
-    print(f"  round trips {longer:.1%} longer than simulated, on average")
+    print(f"  the clock paused for {held_s:.2f} s in all")
+    print(f"  round trips {100 * longer:.1f} % longer than simulated, on average")
     return {
         "up_s": up_s,
         "agents_answered": len(answered),

@@ -83,7 +83,7 @@ class Turns:
         return (
             f"{self.cpu_us:.2f} us of processor time a crossing, "
             f"{self.crossings / self.duration_s:.0f} crossings/s, "
-            f"{self.late / self.crossings:.2%} over 1 ms late, "
+            f"{100 * self.late / self.crossings:.2f} % over 1 ms late, "
             f"links held up for {self.held_s:.2f} s"
         )
 

@@ -47,10 +47,11 @@ class RoundTrips:
 
     def __str__(self) -> str:
         return (
-            f"error p50 {self.error_share(50):.2%}, p99 {self.error_share(99):.2%} or "
-            f"{self.error_ms(99):.2f} ms; the machine stalled in {self.is_disturbed.mean():.1%} "
-            f"of the pings, without those p99 {self.error_share(99, True):.2%} or "
-            f"{self.error_ms(99, True):.2f} ms; {self.lost} lost"
+            f"error: median {100 * self.error_share(50):.2f} %, 99th percentile "
+            f"{100 * self.error_share(99):.2f} % or {self.error_ms(99):.2f} ms; the machine "
+            f"stalled in {100 * self.is_disturbed.mean():.1f} % of the pings, without those "
+            f"{100 * self.error_share(99, True):.2f} % or {self.error_ms(99, True):.2f} ms; "
+            f"{self.lost:,} lost"
         )
 
     @property
@@ -174,7 +175,8 @@ def _capacity() -> float:
             duration_s = time.perf_counter() - start
             used_s = busy_s(process) - used_before_s
     print(
-        f"  delay line: {carried / duration_s:.0f} packets/s at {used_s / duration_s:.0%} of a core"
+        f"  delay line: {carried / duration_s:,.0f} packets/s at "
+        f"{100 * used_s / duration_s:.0f} % of a core"
     )
     return float(carried / duration_s)
 

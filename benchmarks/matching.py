@@ -73,7 +73,7 @@ def _compare(contestants: dict[str, _Match], points: list[Point]) -> dict[str, f
     """The best rate of each; they take turns, so that a busy moment is not one's alone."""
     answers = {str([match(point) for point in points[:20]]) for match in contestants.values()}
     if len(answers) != 1:
-        raise AssertionError("the contestants do not agree on what matches")
+        raise AssertionError("the matchers do not agree on which events match")
     turns = [
         {name: _rate(match, points) for name, match in contestants.items()} for _ in range(_REPEATS)
     ]

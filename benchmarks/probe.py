@@ -136,7 +136,7 @@ def _describe_late(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         return ""
     share = (after["late"] - before["late"]) / max(after["forwarded"] - before["forwarded"], 1)
     held_ms = 1000 * (after["held_s"] - before["held_s"])
-    return f", {share:.2%} of packets late, links held up for {held_ms:.0f} ms"
+    return f", {100 * share:.2f} % of packets late, links held up for {held_ms:.0f} ms"
 
 
 def _traceroute(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:

@@ -79,7 +79,7 @@ def _namespaces() -> Finding:
         remedy = "run as root, outside containers that forbid it: sudo tdo doctor"
         return Finding("network namespaces", False, str(error), remedy=remedy)
     limit = Path("/proc/sys/user/max_net_namespaces").read_text().strip()
-    return Finding("network namespaces", True, f"up to {limit}")
+    return Finding("network namespaces", True, f"up to {int(limit):,}")
 
 
 def _tun() -> Finding:
@@ -88,7 +88,7 @@ def _tun() -> Finding:
     except OSError as error:
         remedy = "sudo modprobe tun; in a container, start it with --device /dev/net/tun"
         return Finding("tun devices", False, str(error), is_needed=not _can_netem(), remedy=remedy)
-    return Finding("tun devices", True, "there")
+    return Finding("tun devices", True, "available")
 
 
 def _netem() -> Finding:
@@ -122,7 +122,7 @@ def _memory() -> Finding:
     found_mb, quickstart_mb = available_mb(), needed_mb(20, 12, 52)
     paper_mb = needed_mb(1640, 1024, 4304)
     fits = "enough" if found_mb > paper_mb else "not enough"
-    found = f"{found_mb:.0f} MB available, {fits} for 1,640 routers and 1,024 hosts"
+    found = f"{found_mb:,.0f} MB available, {fits} for 1,640 routers and 1,024 hosts"
     remedy = "" if found_mb > quickstart_mb else f"free {quickstart_mb - found_mb:.0f} MB"
     return Finding("memory", found_mb > quickstart_mb, found, remedy=remedy)
 
@@ -131,7 +131,7 @@ def _open_files() -> Finding:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     good = hard >= 4096
     remedy = "" if good else "ulimit -Hn 20000 as root, in the shell that runs tdo"
-    return Finding("open files", good, f"at most {hard} a process", remedy=remedy)
+    return Finding("open files", good, f"at most {hard:,} in a process", remedy=remedy)
 
 
 def _processors() -> Finding:

@@ -234,7 +234,7 @@ def _check_connected(underlay: Underlay) -> None:
     if len(reached) < len(neighbours):
         stray = next(name for name in neighbours if name not in reached)
         raise TopologyError(
-            f"disconnected topology: expected all {len(neighbours)} routers in one piece, found "
+            f"disconnected topology: expected all {len(neighbours)} routers connected, found "
             f"{len(reached)} reachable from {underlay.routers[0].name} and not {stray}; add links, "
             f"or keep one piece"
         )

@@ -57,8 +57,8 @@ class GivenOverlay(Protocol):
         reached = _reach(first, neighbours)
         if cut_off := [host for host in hosts if host not in reached]:
             raise ValueError(
-                f"links: expected all {len(hosts)} hosts in one piece, found no way from {first} "
-                f"to {cut_off[0]}; add a link"
+                f"links: expected all {len(hosts)} hosts to be connected, found no path from "
+                f"{first} to {cut_off[0]}; add a link"
             )
 
     def __init__(self, given: Surroundings) -> None:

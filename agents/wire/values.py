@@ -178,7 +178,7 @@ def _text_coder() -> Coder:
 def _optional_coder(inner: Coder) -> Coder:
     def decode_optional(data: bytes, offset: int) -> tuple[Any, int]:
         if offset >= len(data) or data[offset] > 1:
-            raise ValueError("neither there nor missing")
+            raise ValueError("neither present nor absent")
         return inner.decode(data, offset + 1) if data[offset] else (None, offset + 1)
 
     return Coder(

@@ -186,6 +186,6 @@ def _headlines(measured: MeasuredOverlay) -> Iterator[str]:
         return
     share, rdp = discovered_links(measured), overlay_rdp(measured)
     if share is not None:
-        yield f"{share:.0%} of the links between peers discovered"
+        yield f"{100 * share:.0f} % of the links between peers discovered"
     if rdp is not None:
         yield f"RDP {rdp['mean']:.2f} · stress ratio {stress_ratio(measured):.2f}"

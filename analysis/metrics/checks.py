@@ -92,6 +92,11 @@ CHECKS = (
 )
 
 
+def label_of(name: str) -> str:
+    """The label of a check; that of an unknown one is its name."""
+    return next((check.label for check in CHECKS if check.name == name), name)
+
+
 def run_checks(evidence: Evidence) -> dict[str, dict[str, Any]]:
     """All checks that this evidence allows, by name."""
     rows = dict(evidence.packets.checks) if evidence.packets else {}

@@ -23,7 +23,7 @@ def clear_failures(master: str) -> Iterator[None]:
         found = "its Java machine gone" if isinstance(error, _GONE) else _cause(str(error))
         raise AnalysisError(
             f"Spark with master {master}: expected its jobs to succeed, found {found}; "
-            "see to the disk, the memory or the cluster, and tdo --debug shows more"
+            "check the disk, the memory or the cluster; tdo --debug shows more"
         ) from error
 
 

@@ -81,7 +81,7 @@ def _outcome(future: Future[str], context: SparkContext) -> str | Exception:
     except Exception as error:
         if context._jsc.sc().isStopped():
             raise AnalysisError(
-                f"Spark with master {context.master}: expected it to last, found it gone"
+                f"Spark with master {context.master}: expected a running session, found it closed"
             ) from error
         return AnalysisError(_cause(str(error)))
 

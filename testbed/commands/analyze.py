@@ -97,7 +97,7 @@ def _find_captures(places: Sequence[Path]) -> list[Path]:
 
 
 def _place_beside(places: Sequence[Path], files: Sequence[Path]) -> Path:
-    """Where tables go by themselves: into the folder of the captures, or beside a single one."""
+    """The default folder of tables: in the folder of the captures, or beside a single one."""
     if len(places) == 1 and places[0].is_dir():
         return places[0] / "analysis"
     if len(files) == 1:
@@ -191,13 +191,15 @@ def _say(line: str) -> None:
 
 
 def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
-    from analysis.metrics.checks import state
+    from analysis.metrics.checks import NOT_APPLICABLE, label_of, state
     from analysis.metrics.table import summary_lines
 
     for words, value in summary_lines(metrics):
         print(f"  {words:32} {value}")
     for name, check in metrics.get("checks", {}).items():
-        print(f"  check {name:26} {state(check)}: {check['found']:,} of {check['expected']:,}")
+        found = f": {check['found']:,} of {check['expected']:,}"
+        found = "" if state(check) == NOT_APPLICABLE else found
+        print(f"  {f'Check: {label_of(name)}':32} {state(check)}{found}")
     for reason, count in metrics.get("capture_errors", {}).items():
         print(f"  not readable: {reason}, {count:,} times")
     for line in note_lines(metrics.get("notes", {})):
@@ -207,10 +209,13 @@ def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
 
 def note_lines(notes: Mapping[str, str]) -> Iterator[str]:
     """The notes on metrics, a line for each text: many metrics have the same."""
+    from analysis.report.explanations import explain
+
     names_of: dict[str, list[str]] = {}
     for name, note in sorted(notes.items()):
         names_of.setdefault(note, []).append(name)
     for note, names in names_of.items():
         rest = len(names) - _MOST_NAMED
         more = f" and {rest} more" if rest > 0 else ""
-        yield f"{', '.join(names[:_MOST_NAMED])}{more}: {note}"
+        words = ", ".join(explain(name).label for name in names[:_MOST_NAMED])
+        yield f"{words}{more}: {note}"

@@ -147,7 +147,9 @@ class AgentProcesses:
 
     def _tell(self, group: _Group, message: dict[str, Any]) -> None:
         if group.process is None or group.process.stdin is None:
-            raise EmulationError(f"agents of {group.specs[0].host}: killed, cannot be told")
+            raise EmulationError(
+                f"agents of {group.specs[0].host}: expected a running process, found it killed"
+            )
         try:
             group.process.stdin.write(json.dumps(message) + "\n")
             group.process.stdin.flush()

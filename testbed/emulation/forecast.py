@@ -106,13 +106,13 @@ class Forecast:
 
     def _describe_busy(self) -> str:
         be = "will be" if self.is_fine else "would be"
-        machine = f"{self.machine_busy:.0%} busy"
+        machine = f"{100 * self.machine_busy:.0f} % busy"
         if self.line_busy is None:
             return f"the machine {be} {machine}"
-        return f"the delay line {be} {self.line_busy:.0%} and the machine {machine}"
+        return f"the delay line {be} {100 * self.line_busy:.0f} % and the machine {machine}"
 
     def _advise(self) -> str:
-        doubt = f", expected at most {_MOST_BUSY:.0%}: the times would not be valid; "
+        doubt = f", expected at most {100 * _MOST_BUSY:.0f} %: the times would not be valid; "
         if self.enough_time_scale is None:
             return (
                 f"{doubt}no time_scale up to {_SCALES[-1]} stretches time enough: use a smaller "

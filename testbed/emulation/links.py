@@ -174,7 +174,7 @@ class DelayLineLinks(Links):
             last_line = errors.decode().strip().rpartition("\n")[2]
             raise EmulationError(
                 f"delay line: expected an answer, found it ended with status "
-                f"{process.returncode}: {last_line or 'no last words'}"
+                f"{process.returncode}: {last_line or 'no message'}"
             )
         return answer
 

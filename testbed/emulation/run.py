@@ -160,7 +160,7 @@ def _waits(network: EmulatedNetwork, end_ns: int) -> Iterator[int]:
         elif time.monotonic() - moved_s > _LONGEST_STANDSTILL_S:
             network.counts()  # says so if the links are gone
             raise EmulationError(
-                f"links: expected them to carry packets, found that they stood still for "
+                f"links: expected them to carry packets, found that they paused for "
                 f"{_LONGEST_STANDSTILL_S:.0f} s; use a smaller network"
             )
         if left_s > _PROGRESS_S:

@@ -101,7 +101,9 @@ class Session:
         """What carries the bytes, and the peer's address if it is a socket of ours."""
         if destination.proxy_jump:
             if most_jumps == 0:
-                raise RemoteError(f"{destination.name}: expected few ProxyJumps, found a circle")
+                raise RemoteError(
+                    f"{destination.name}: expected ProxyJumps without a cycle, found one"
+                )
             before, _, last = destination.proxy_jump.rpartition(",")
             jump = _find_jump(last, before, destination.config)
             self._jumps.append(self._reach(jump, most_jumps - 1))

@@ -23,10 +23,10 @@ def assign_agents(
     names = [host.name for host in underlay.hosts]
     addresses = [int(IPv4Address(underlay.address[name])) for name in names]
     contacts = choose_contacts(experiment.seed, len(names), experiment.contacts)
-    targets = _choose_targets(experiment, underlay)
     hosts = _tell_hosts(experiment, dict(zip(names, addresses, strict=True)))
     step_us = experiment.start_over_s * 1e6 / len(names)
     shares = workload.shares(len(names)) if workload else [Share()] * len(names)
+    targets, plan = _plan(experiment, underlay, shares)
     return [
         AgentSpec(
             name,
@@ -39,6 +39,7 @@ def assign_agents(
             experiment.seed,
             hosts,
             shares[number],
+            tuple(plan.get(number, ())),
         )
         for number, name in enumerate(names)
     ]
@@ -68,13 +69,17 @@ def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str
     return told
 
 
-def _choose_targets(experiment: Experiment, underlay: Underlay) -> Mapping[int, Sequence[int]]:
-    """The targets of each host by their numbers, where the overlay asks for some."""
+def _plan(
+    experiment: Experiment, underlay: Underlay, shares: Sequence[Share]
+) -> tuple[Mapping[int, Sequence[int]], Mapping[int, Sequence[int]]]:
+    """The targets and the plan of each host by their numbers, where the overlay has some."""
     whole = WholeNetwork(
         experiment.seed,
         len(underlay.hosts),
         lambda count: nearest_hosts(Routes(underlay), count),
         lambda count: farthest_hosts(Routes(underlay), count),
+        lambda: [{one.content for one in share.interests_at(0)} for share in shares],
     )
     overlay = find_protocol("overlay", experiment.overlay["kind"])
-    return overlay.choose_targets(settings_of(overlay, experiment.overlay), whole)
+    settings = settings_of(overlay, experiment.overlay)
+    return overlay.choose_targets(settings, whole), overlay.plan(settings, whole)

@@ -35,8 +35,8 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
         late.append(
             _degraded(
                 "processor-time-stolen",
-                f"the host of this virtual machine took {stolen_share:.0%} of its processor time "
-                f"from it; use a larger time_scale, or run when the host is less busy",
+                f"the host of this virtual machine took {100 * stolen_share:.0f} % of its "
+                f"processor time; use a larger time_scale, or run when the host is less busy",
             )
         )
     found = [*late, *_capture_reasons(figures.get("capture"))]
@@ -63,8 +63,8 @@ def _late_links(links: Figures) -> Iterator[Reason]:
     if late_share > _MOST_LATE_SHARE:
         yield _degraded(
             "links-late",
-            f"{late_share:.1%} of the packets left a link over 1 ms late, expected at most "
-            f"{_MOST_LATE_SHARE:.0%}; use a larger time_scale or a smaller network",
+            f"{100 * late_share:.1f} % of the packets left a link over 1 ms late, expected at most "
+            f"{100 * _MOST_LATE_SHARE:.0f} %; use a larger time_scale or a smaller network",
         )
 
 
@@ -89,8 +89,8 @@ def _other_runs(figures: Figures, is_doubtful: bool) -> Iterator[Reason]:
     if late_share > _MOST_LATE_SHARE:
         yield _degraded(
             "agents-disturbed",
-            f"{late_share:.1%} of the timers or datagrams of a process were over 10 ms late, "
-            f"expected at most {_MOST_LATE_SHARE:.0%} beside other runs",
+            f"{100 * late_share:.1f} % of the timers or datagrams of a process were over 10 ms "
+            f"late, expected at most {100 * _MOST_LATE_SHARE:.0f} % beside other runs",
         )
     if is_doubtful or late_share > _MOST_LATE_SHARE:
         yield _degraded(
@@ -110,21 +110,21 @@ def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
     if capture["unwritten"]:
         yield _degraded(
             "capture-full",
-            f"{capture['unwritten']} packets are not in the capture, as {capture['full']}; make "
+            f"{capture['unwritten']:,} packets are not in the capture, as {capture['full']}; make "
             f'room, raise capture_max_mb or set capture = "headers"',
         )
     missed = capture["dropped"] - capture["unwritten"]
     if missed:
         yield _degraded(
             "capture-dropped",
-            f"{missed} packets are not in the capture, as the machine was too busy; use a larger "
+            f"{missed:,} packets are not in the capture, as the machine was too busy; use a larger "
             f"time_scale or a smaller network",
         )
     if abs(capture["vanished"]) > _MOST_VANISHED_SHARE * capture["packets"]:
         yield _degraded(
             "capture-inconsistent",
-            f"{capture['vanished']} of {capture['packets']} captured packets are unknown to the "
-            f"links that carry them; use a larger time_scale or a smaller network",
+            f"{capture['vanished']:,} of {capture['packets']:,} captured packets are unknown to "
+            f"the links that carry them; use a larger time_scale or a smaller network",
         )
 
 

@@ -64,8 +64,7 @@ def locked(folder: Path, what: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
-                f"{folder}: expected nobody at work on this {what}, found another tdo; wait for "
-                "it or stop it"
+                f"{folder}: expected no other tdo on this {what}, found one; wait for it or stop it"
             ) from None
         yield
 

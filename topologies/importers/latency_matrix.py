@@ -107,7 +107,8 @@ def _exchange(draft: Draft, rtt_us: Matrix, labels: Sequence[int]) -> Underlay:
 def _note_fit(draft: Draft, rtt_us: Matrix, last_miles_us: Matrix) -> None:
     error = median_relative_error(rtt_us, last_miles_us)
     draft.notes.append(
-        f"last-mile delays are fitted to the round-trip times: median relative error {error:.1%}"
+        "last-mile delays are fitted to the round-trip times: "
+        f"median relative error {100 * error:.1f} %"
     )
     count = len(rtt_us)
     unmeasured = int((np.maximum(rtt_us, rtt_us.T) <= 0).sum() - (np.diag(rtt_us) <= 0).sum()) // 2

@@ -22,6 +22,9 @@ class FingerRule:
         """The wanted clockwise distance in a phase."""
         return self.phases[index].start
 
+    def note_root(self, index: int, root: Place | None) -> None:
+        """Note who is the root of the wanted position; nobody but this peer if it is None."""
+
 
 class RandomFingers(FingerRule):
     """Any distance at random, drawn once for each phase, in whole spacings."""
@@ -80,6 +83,8 @@ class Fingers:
     def settle(self, index: int, root: Place | None) -> bool:
         """Take the root of the position; whether another position is to be looked up now."""
         phase = self.rule.phases[index]
+        if index not in self._first:
+            self.rule.note_root(index, root)
         if root is not None and phase.has(self._circle.distance(self._me.position, root.position)):
             self._hold(index, root)
         elif index not in self._first and self.rule.wanted(index) != phase.start:

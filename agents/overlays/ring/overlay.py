@@ -36,7 +36,7 @@ class RingOverlay(Protocol):
     """A ring by hashes of addresses, with a finger in each phase that holds anybody."""
 
     Settings: ClassVar[type[Struct]] = RingSettings
-    messages = RING_MESSAGES
+    messages: tuple[type, ...] = RING_MESSAGES
     is_directed: ClassVar[bool] = True
     needs_failure_detector: ClassVar[bool] = True
 

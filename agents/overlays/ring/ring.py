@@ -141,6 +141,11 @@ class Ring:
         self._asked.discard(peer)
         return self._settle(now_us, [*effects, *self._ask([peer])])
 
+    def seek(self, now_us: int, phases: Iterable[int]) -> list[Effect]:
+        """Look for the fingers of phases where the rule wants other ones."""
+        far = self._far_phases()
+        return self._settle(now_us, self._refresh(index for index in phases if index in far))
+
     def _on_lookup(self, now_us: int, lookup: Lookup) -> list[Effect]:
         """Answer as the root, or pass on."""
         position = lookup.position

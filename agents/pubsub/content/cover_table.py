@@ -1,23 +1,23 @@
-"""The subscriptions that a peer holds in one tree, and which of them each link is told.
+"""The subscriptions that a peer holds in one tree, and those that it announces on each link.
 
-A link is told what is held locally or came over any other link, without what is covered by
-another that it is told (Carzaniga, Rosenblum and Wolf, ACM TOCS 19(3), 2001). Who is told of a
-subscription follows from the sources of those that cover it, and does not depend on the link:
+A link gets the subscriptions that are local or came over any other link, except those covered by
+another one that it gets (Carzaniga, Rosenblum and Wolf, ACM TOCS 19(3), 2001). The links that get a
+subscription follow from the sources of its coverers, and do not depend on the link:
 
     no coverer          every link but the only source
     one source s of all coverers    link s alone, to which the coverers are not announced
-    several sources     nobody
+    several sources     no link
 
-So one table serves all links of a peer. If asked to, it also merges boxes whose union is a box
-(`box_merger`), of those that are for every link and have no time. That is done once for all
-links; one that is not to be told of all parts of a merged box is told of the others. With one
-subscription at each of 1,024 peers on a random tree, links know 15 to 18 % fewer boxes in the end.
-But on the way as many are announced and 75 to 80 % more withdrawn, since merged boxes grow while
-subscriptions come in. So merging is a setting, and off by default.
+So one table serves all links of a peer. Optionally, it merges boxes whose union is a box
+(`box_merger`), among those that are for every link and have no time. This is done once for all
+links; a link that must not get all parts of a merged box gets the other parts. With one
+subscription at each of 1,024 peers on a random tree, links hold 15 to 18 % fewer boxes in the end.
+On the way as many are announced and 75 to 80 % more withdrawn, because merged boxes grow while
+subscriptions arrive. Therefore merging is a setting, and off by default.
 
-Places are bits (`box_index`): what a source holds or a link is told is one number, and a
-difference is one operation. Which place a box has depends on what the process did before, so what
-is told is in the order of the boxes' numbers.
+Places are bits (`box_index`): the subscriptions of a source or a link are one number, and a
+difference is one operation. The place of a box depends on the history of the process, so updates
+are sorted by the boxes' numbers.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ LOCAL: PeerId = 0  # the source of this peer's own subscriptions
 
 
 class Difference(NamedTuple):
-    """What a link is to be told: numbers with the time since when, and numbers withdrawn."""
+    """An update for a link: added numbers with their times, and withdrawn numbers."""
 
     added: dict[int, int]
     withdrawn: tuple[int, ...]
@@ -42,9 +42,9 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class Told:
-    """What one link knows of: places as bits, and the times that are not 0.
+    """The subscriptions that one link has: places as bits, and the times that are not 0.
 
-    It was told some of them as the merged boxes that stand for them.
+    Some of them were announced as merged boxes.
     """
 
     places: int = 0
@@ -53,20 +53,22 @@ class Told:
 
     @property
     def alone(self) -> int:
-        """The places that it was told of each on its own."""
+        """The places that were announced on their own."""
         return self.places & ~_places_of(self.merged)
 
 
 @dataclass(slots=True)
 class _Source:
-    """What came from one side: places as bits, and since when events are wanted, unless 0."""
+    """The subscriptions of one source: places as bits, and times from which events are wanted,
+    unless 0.
+    """
 
     places: int = 0
     since_ms: dict[int, int] = field(default_factory=dict)
     timed: int = 0  # the places with such a time
 
     def earliest_ms(self, places: int) -> int | None:
-        """The earliest time of some places, if any of them are from here."""
+        """The earliest time of some places, if any of them are from this source."""
         mine = self.places & places
         if not mine:
             return None
@@ -77,7 +79,7 @@ class _Source:
 
 @dataclass(slots=True)
 class _Audience:
-    """Who is to be told of some places: all of them for everybody, less or more for a few."""
+    """The links for some places: all of them for every link, with exceptions for a few."""
 
     considered: int
     everybody: int = 0
@@ -91,7 +93,7 @@ class _Audience:
 
 
 class CoverTable:
-    """Subscriptions by number, each with its sources, and since when each source wants events."""
+    """Subscriptions by number, each with its sources and the times from which these want events."""
 
     def __init__(self, boxes: BoxIndex, is_merging: bool = False) -> None:
         self._boxes = boxes
@@ -102,18 +104,18 @@ class CoverTable:
         self._merger = BoxMerger() if is_merging else None
 
     def __len__(self) -> int:
-        """How many different subscriptions are held."""
+        """The number of different subscriptions."""
         return self._places.bit_count()
 
     def close(self) -> None:
-        """Give back all places, when the table is not needed any more."""
+        """Return all places, when the table is no longer needed."""
         for place in list_places(self._places):
             self._boxes.give_back(place)
         self._places = self._times = self._changed = 0
         self._sources.clear()
 
     def add(self, source: PeerId, number: int, since_ms: int) -> None:
-        """Hold a subscription of a source; of one that is held, the time is replaced."""
+        """Add a subscription of a source; if it exists, its time is replaced."""
         place = self._boxes.place_of.get(number)
         if place is None or not self._places >> place & 1:
             place = self._boxes.take(number)
@@ -129,7 +131,7 @@ class CoverTable:
             self._changed |= bit | self._boxes.above[place] & self._places  # which stand for it
 
     def remove(self, source: PeerId, number: int) -> None:
-        """Let go of a subscription of a source, if it is held."""
+        """Remove a subscription of a source, if it exists."""
         place = self._boxes.place_of.get(number)
         holding = self._sources.get(source)
         if place is not None and holding is not None and holding.places >> place & 1:
@@ -141,12 +143,12 @@ class CoverTable:
                 del self._sources[source]
 
     def held_of(self, source: PeerId) -> dict[int, int]:
-        """The subscriptions of a source, and since when."""
+        """The subscriptions of a source with their times."""
         holding = self._sources.get(source, _Source())
         return self._by_number({p: holding.since_ms.get(p, 0) for p in list_places(holding.places)})
 
     def matching(self, point: Point, published_us: int) -> set[PeerId]:
-        """The sources with a subscription that wants an event."""
+        """The sources with a subscription that matches an event."""
         matched = self._boxes.matching(point)
         found = set()
         for peer, holding in self._sources.items():
@@ -158,14 +160,14 @@ class CoverTable:
     def differences(
         self, links: Iterable[tuple[PeerId, Told]]
     ) -> Iterator[tuple[PeerId, Difference]]:
-        """What each link is to be told now, all links of the peer, and note it as told."""
+        """The updates for all links of the peer; afterwards they count as announced."""
         audience = self._audience_of(self._changed)
         if self._merger is not None:
             self._merge(self._merger, audience)
         everything: _Audience | None = None
         for link, told in links:
             aim = audience
-            if not told.places:  # a new one
+            if not told.places:  # a new link
                 everything = everything or self._everything()
                 aim = everything
             yield link, self._tell(link, told, aim)
@@ -178,7 +180,9 @@ class CoverTable:
         return audience
 
     def _merge(self, merger: BoxMerger, audience: _Audience) -> None:
-        """Merge those for everybody again; note which merged boxes may concern links, and where."""
+        """Merge boxes for every link again; returns merged boxes that may concern links, and
+        places.
+        """
         stirred, number = 0, self._boxes.number.__getitem__
         untimed = audience.everybody
         for holding in self._sources.values():
@@ -208,11 +212,11 @@ class CoverTable:
             gone |= {box.number: 0 for box in boxes if box not in kept}
             added |= {box.number: 0 for box in told.merged if box not in kept}
             gone, added = dict(sorted(gone.items())), dict(sorted(added.items()))
-        # What is withdrawn and added at once has another reason now, and is only added.
+        # A box that is withdrawn and added at once is only added.
         return Difference(added, tuple(number for number in gone if number not in added))
 
     def _news(self, link: PeerId, told: Told, new: int, considered: int) -> dict[int, int]:
-        """Places that are new to a link, or wanted since an earlier time than it was told."""
+        """Places that are new to a link, or have an earlier time than announced."""
         if not told.since_ms and not self._times:
             return dict.fromkeys(list_places(new), 0)
         others = [holding for peer, holding in self._sources.items() if peer != link]
@@ -221,7 +225,9 @@ class CoverTable:
             untimed |= holding.places & ~holding.timed
 
         def since(place: int) -> int:
-            """Since when any of the others wants events: of a box, or of one that it covers."""
+            """The earliest time at which any other source wants events of a box or of one that it
+            covers.
+            """
             stands_for = 1 << place | self._boxes.below[place]
             if stands_for & untimed:
                 return 0
@@ -249,7 +255,7 @@ class CoverTable:
 
     def _audience_of(self, places: int) -> _Audience:
         audience, above = _Audience(places), self._boxes.above
-        held = shared = 0  # by any source, and by several
+        held = shared = 0  # held by any source, and by several
         for holding in self._sources.values():
             shared |= held & holding.places
             held |= holding.places
@@ -264,7 +270,9 @@ class CoverTable:
         return audience
 
     def _show_alone(self, place: int, coverers: int, audience: _Audience) -> None:
-        """Tell the one source of all coverers of a place, if that came from another, too."""
+        """Announce a place to the only source of all its coverers, if another source has the place,
+        too.
+        """
         hiding = [peer for peer, holding in self._sources.items() if holding.places & coverers]
         if len(hiding) == 1 and any(
             holding.places >> place & 1
@@ -274,7 +282,7 @@ class CoverTable:
             audience.only[hiding[0]] |= 1 << place
 
     def _settle(self) -> None:
-        """Give back the places that nobody holds, now that all links know."""
+        """Return the places that no source holds, after all links have their updates."""
         gone = self._places & self._changed
         for holding in self._sources.values():
             gone &= ~holding.places
@@ -285,7 +293,7 @@ class CoverTable:
 
 
 def _places_of(boxes: Iterable[Box]) -> int:
-    """The places that boxes stand for."""
+    """The places that boxes represent."""
     places = 0
     for box in boxes:
         places |= box.places

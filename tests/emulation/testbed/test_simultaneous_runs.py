@@ -89,6 +89,6 @@ def test_other_runs_are_named_only_where_something_was_late() -> None:
     assert "other runs used this machine" in others and "12ab34cd: tdo run events" in others
     held_up = {"processes": [{"lag": lag, "datagram_lag": lag | {"late": 3}}]}
     late, others = judge(figures | held_up)
-    assert "3.0% of the timers or datagrams of a process were over 10 ms late" in late
+    assert "3.0 % of the timers or datagrams of a process were over 10 ms late" in late
     assert "12ab34cd: tdo run events" in others
     assert judge(figures | held_up | {"other_networks": []}) == []

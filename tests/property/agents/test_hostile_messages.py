@@ -39,6 +39,11 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     "ring": {"overlay": {"kind": "ring", "fingers": "random"}},
     "pastry": {"overlay": {"kind": "pastry", "leaves": 4}},
     "skip-net": {"overlay": {"kind": "skip-net"}},
+    "small world": {
+        "overlay": {"kind": "small-world", "fingers": "learned"},
+        "pubsub": {"kind": "topic-flood"},
+        "workload": {"kind": "topics-zipf", "start_s": 0.0},
+    },
     "by hand": {
         "overlay": {"kind": "given", "links": "h1-h2 h1-h3"},
         "routing": {"kind": "mst"},

@@ -175,7 +175,7 @@ def test_only_one_command_works_on_a_sweep(tmp_path: Path) -> None:
     directory = SweepDirectory.of(sweep, tmp_path)
     with (
         directory.locked(),
-        pytest.raises(UsageError, match="expected nobody at work on this sweep"),
+        pytest.raises(UsageError, match="expected no other tdo on this sweep"),
     ):
         play_here(sweep, directory)
 

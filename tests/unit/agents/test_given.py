@@ -102,7 +102,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(key: str, value: Any, messag
     ("key", "value", "message"),
     [
         ("overlay_links", "h1-h2 h2-h9", "overlay.links: expected hosts .* 'h1'; found 'h9'"),
-        ("overlay_links", "h1-h2 h3-h4", "overlay.links: .* found no way from h1 to h3; add a"),
+        ("overlay_links", "h1-h2 h3-h4", "overlay.links: .* found no path from h1 to h3; add a"),
         ("workload_subscriptions", "h5: everything", "workload.subscriptions: .* found 'h5'"),
         ("workload_publishers", "h1 r1", "workload.publishers: .* found 'r1'"),
     ],

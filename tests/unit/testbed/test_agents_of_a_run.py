@@ -9,7 +9,12 @@ import pytest
 
 from agents.overlays.random_walk.given_targets import choose_given_targets
 from agents.protocol import WholeNetwork, draw_others
-from testbed.run.agents import choose_contacts
+from testbed.experiment.file import experiment_from_dict
+from testbed.run.agents import assign_agents, choose_contacts
+from topologies.hosts import attach_hosts
+from topologies.overlays.small_world import plan_fingers
+from topologies.waxman import generate_waxman
+from workloads.kinds import draw_workload
 
 
 def none_asked(count: int) -> Any:
@@ -36,6 +41,26 @@ def test_a_peer_knows_some_that_start_before_it_and_the_first_know_each_other() 
         assert len(set(known)) == 3 and max(known) < number
     assert choose_contacts(seed=1, peers=1, count=3) == [[]]
     assert choose_contacts(seed=1, peers=3, count=5)[2] in ([0, 1], [1, 0])
+
+
+@pytest.mark.parametrize("fingers", ["greedy", "chord"])
+def test_peers_of_a_planned_overlay_are_given_their_own_rows(fingers: str) -> None:
+    document = {
+        "name": "planned",
+        "seed": 4,
+        "overlay": {"kind": "small-world", "fingers": fingers},
+        "pubsub": {"kind": "topic-flood"},
+        "workload": {"kind": "topics-zipf", "topics": 9, "topics_per_peer": 3},
+    }
+    experiment = experiment_from_dict(document, "planned")
+    underlay = attach_hosts(generate_waxman(8, seed=1), 12, seed=1)
+    hosts = [host.name for host in underlay.hosts]
+    workload = draw_workload(experiment.workload, experiment.seed, hosts)
+    specs = assign_agents(experiment, underlay, workload)
+    wanted = [{one.content for one in spec.workload.interests} for spec in specs]
+    rows = plan_fingers(wanted, "greedy", "floor", 4) if fingers == "greedy" else [[]] * 12
+    assert [list(spec.plan) for spec in specs] == rows
+    assert [spec.surroundings(1, {}).plan for spec in specs] == [spec.plan for spec in specs]
 
 
 def seconds(do: Callable[[], object]) -> float:

@@ -190,7 +190,7 @@ def test_a_damaged_point_is_computed_again(tmp_path: Path, content: str) -> None
 
 def test_only_one_command_works_on_a_computation(tmp_path: Path) -> None:
     folder = ComputationDirectory.of(computation(power), tmp_path).path
-    message = "expected nobody at work on this computation"
+    message = "expected no other tdo on this computation"
     with locked(folder, "computation"), pytest.raises(UsageError, match=message):
         play(tmp_path, computation(power))
 

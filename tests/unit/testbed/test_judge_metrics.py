@@ -98,9 +98,9 @@ def test_late_timers_and_packets_are_held_against_a_run() -> None:
         (reason,) = emulation_reasons(on_time | {"processes": [lags | {key: {"mean_us": 9_000}}]})
         assert f"the {what} of a process were 9.0 ms late on average" in reason.text
     (reason,) = emulation_reasons(on_time | {"links": {"forwarded": 100, "late": 5}})
-    assert "5.0% of the packets left a link over 1 ms late" in reason.text
+    assert "5.0 % of the packets left a link over 1 ms late" in reason.text
     late = {"links": {"forwarded": 100, "late": 5}, "stolen_share": 0.2}
-    assert "took 20% of its processor time" in emulation_reasons(on_time | late)[1].text
+    assert "took 20 % of its processor time" in emulation_reasons(on_time | late)[1].text
 
 
 def test_metrics_with_the_same_note_share_a_line() -> None:
@@ -113,6 +113,6 @@ def test_metrics_with_the_same_note_share_a_line() -> None:
         "packets": "no capture",
     }
     assert list(note_lines(notes)) == [
-        f"delivery, events, rdp and 1 more: {none}",
-        "packets: no capture",
+        f"Deliveries, Events, RDP and 1 more: {none}",
+        "Packets: no capture",
     ]

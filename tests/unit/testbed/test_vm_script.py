@@ -174,9 +174,9 @@ def analysed_run(folder: Path, verdict: str = "valid", **changes: Any) -> str:
 @pytest.mark.parametrize(
     "changes, status, line",
     [
-        ({}, 0, "the same counts, and RDP within 5%"),
+        ({}, 0, "the same counts, and RDP within 5 %"),
         ({"rdp": {**METRICS["rdp"], "mean": 2.87}}, 0, "the same counts"),
-        ({"rdp": {**METRICS["rdp"], "mean": 2.91}}, 1, "penalty, mean: expected 5% apart at most"),
+        ({"rdp": {**METRICS["rdp"], "mean": 2.91}}, 1, "penalty, mean: expected at most 5 % apart"),
         ({"hops": {"count": 126}}, 1, "differs: hops: expected the same in both, found {'count': "),
         ({"messages_by_kind": {"Event": 213}}, 1, "events sent: expected the same in both"),
         ({"messages_by_kind": {"Event": 212, "Ping": 40}}, 0, "the same counts"),

@@ -233,7 +233,7 @@ def test_matrix_becomes_hosts_around_an_exchange(tmp_path: Path) -> None:
             "h2-r1": (5_000, 5_000),
             "h3-r1": (15_000, 15_000),
         }
-        assert "median relative error 0.0%" in notes(underlay)
+        assert "median relative error 0.0 %" in notes(underlay)
 
 
 def test_fit_is_the_best_that_is_not_negative() -> None:
@@ -423,7 +423,7 @@ def test_real_graphs_are_those_that_networkx_reads(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hosts", "note"),
-    [("planetlab-490.txt", 490, "error 34.6%"), ("freepastry-1000.txt", 1000, "error 11.6%")],
+    [("planetlab-490.txt", 490, "error 34.6 %"), ("freepastry-1000.txt", 1000, "error 11.6 %")],
 )
 def test_real_matrices(name: str, hosts: int, note: str) -> None:
     underlay = import_topology(real_file(f"latency/{name}"))

@@ -137,7 +137,7 @@ def test_a_file_by_hand_needs_little() -> None:
         ),
         (
             document(hosts=[], links=[]),
-            "disconnected topology: expected all 2 routers in one piece",
+            "disconnected topology: expected all 2 routers connected",
         ),
         (one_link(delay_us=-5), "link r1-r2, ab, delay_us: .* found -5"),
         (one_link(delay_us="5ms"), r"links\[0\].ab.delay_us: expected int, found '5ms'"),
