@@ -15,6 +15,7 @@ from agents.probing.route import Route
 from agents.protocol import (
     Announce,
     CancelTimer,
+    Compute,
     Delay,
     Deliver,
     Effects,
@@ -63,7 +64,7 @@ class Pong(Struct, frozen=True):
 
 
 # A datagram among the actions is sent to the network.
-Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Record
+Action = Datagram | SetTimer | CancelTimer | ProbeRoute | Record | Compute
 Actions = list[Action]
 
 
@@ -184,6 +185,10 @@ class Agent:
     def on_route(self, now_us: int, route: Route) -> Actions:
         """Pass a probed route to the protocol."""
         return self._carry_out(now_us, self._protocol.on_probe_result(now_us, route))
+
+    def on_computed(self, now_us: int, name: Hashable, result: Any) -> Actions:
+        """Pass the result of a computation to the protocol."""
+        return self._carry_out(now_us, self._protocol.on_computed(now_us, name, result))
 
     def _find_wrong(self, datagram: Datagram, source: PeerId) -> str:
         """The name of the count for a datagram that is rejected, or an empty string."""

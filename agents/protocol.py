@@ -88,7 +88,32 @@ class Announce(msgspec.Struct, frozen=True):
     content: Any
 
 
-Effect = Send | SetTimer | CancelTimer | ProbeRoute | MeasureDelay | Deliver | Record | Announce
+@final
+class Compute(msgspec.Struct, frozen=True):
+    """Call a function that takes long, off the event loop; the result comes to `on_computed`.
+
+    The function is one of a module, and it, its arguments and its result can be pickled. Emulation
+    calls it in another process. In a simulation, whose clock does not see how long it takes, the
+    result comes after `duration_us`.
+    """
+
+    name: Hashable
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    duration_us: int
+
+
+Effect = (
+    Send
+    | SetTimer
+    | CancelTimer
+    | ProbeRoute
+    | MeasureDelay
+    | Deliver
+    | Record
+    | Announce
+    | Compute
+)
 Effects = Sequence[Effect]
 
 
@@ -253,6 +278,10 @@ class Protocol:
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """The result of a `MeasureDelay`."""
+        return ()
+
+    def on_computed(self, now_us: int, name: Hashable, result: Any) -> Effects:
+        """A `Compute` effect has finished."""
         return ()
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:

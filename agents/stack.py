@@ -9,10 +9,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import msgspec
+
 from agents.probing.route import Route
 from agents.protocol import (
     Announce,
     CancelTimer,
+    Compute,
     Delay,
     Deliver,
     Effect,
@@ -74,6 +77,12 @@ class Stack(Protocol):
             effects += self._from(now_us, i, self._layers[i].on_delay(now_us, delay))
         return effects
 
+    def on_computed(self, now_us: int, name: Hashable, result: Any) -> Effects:
+        """Pass the result to the layer that asked for it."""
+        assert isinstance(name, tuple)
+        i, inner = name
+        return self._from(now_us, i, self._layers[i].on_computed(now_us, inner, result))
+
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Tell the layer that sent a message that it was not acknowledged."""
         i = self._layer_of[type(message)]
@@ -87,6 +96,8 @@ class Stack(Protocol):
                 marked.append(SetTimer((i, effect.name), effect.delay_us))
             elif type(effect) is CancelTimer:
                 marked.append(CancelTimer((i, effect.name)))
+            elif type(effect) is Compute:
+                marked.append(msgspec.structs.replace(effect, name=(i, effect.name)))
             elif type(effect) is Announce:
                 marked += self._announce(now_us, i, effect.content)
             elif type(effect) is Deliver:

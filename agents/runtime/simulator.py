@@ -19,7 +19,7 @@ from agents.agent import Actions, Agent
 from agents.errors import AgentFailed
 from agents.probing.probe import ProbeSettings
 from agents.probing.route import Route
-from agents.protocol import CancelTimer, ProbeRoute, Record, SetTimer
+from agents.protocol import CancelTimer, Compute, ProbeRoute, Record, SetTimer
 from agents.runtime.event_queue import BUCKET_BITS, Call, Event, EventQueue
 from agents.runtime.packet import Packet
 from agents.runtime.packet_notes import PacketNotes
@@ -262,6 +262,8 @@ class Simulator:
                 self._record(now_us, slot.host, action.what, action.values)
             elif type(action) is ProbeRoute:
                 self._probe(now_us, slot, action.target)
+            elif type(action) is Compute:
+                self._compute(now_us, slot, action)
             else:
                 raise AgentFailed.blame(
                     slot.host, now_us, TypeError(f"expected an effect, found {action!r}")
@@ -277,6 +279,20 @@ class Simulator:
         except TypeError as error:
             wrong = TypeError(f"expected a name and whole microseconds, found {timer}")
             raise AgentFailed.blame(slot.host, now_us, wrong) from error
+
+    def _compute(self, now_us: int, slot: AgentSlot, action: Compute) -> None:
+        """Compute now, and hand the result over when the stated time is over."""
+        agent = slot.agent
+        with _blaming(slot, now_us):
+            result = action.function(*action.arguments)
+
+        def hand_over(later_us: int) -> None:
+            if slot.agent is not None and slot.agent is agent:  # neither killed nor restarted
+                with _blaming(slot, later_us):
+                    actions = slot.agent.on_computed(later_us, action.name, result)
+                self._carry_out(later_us, slot, actions)
+
+        self.call_at(now_us + action.duration_us, hand_over)
 
     def _deliver(self, now_us: int, packet: Packet) -> None:
         """Deliver a packet that crossed a channel with a rate, loss or fault."""

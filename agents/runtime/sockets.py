@@ -16,8 +16,9 @@ from typing import Any
 from agents.agent import Action, Agent
 from agents.errors import AgentFailed
 from agents.probing.route import Route
-from agents.protocol import CancelTimer, ProbeRoute, Record, SetTimer
+from agents.protocol import CancelTimer, Compute, ProbeRoute, Record, SetTimer
 from agents.runtime.arrival_stamps import STAMP_BYTES, arrival_ns, stamp_arrivals
+from agents.runtime.computation import Computation
 from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
 from agents.wire.codec import MAX_DATAGRAM_BYTES, PORT, Datagram, encode
@@ -102,6 +103,7 @@ class SocketLoop:
         self._due: list[tuple[int, int, Callable[[int], None]]] = []
         self._numbers = itertools.count()
         self._peers: dict[str, int] = {}
+        self._computations: list[Computation] = []
 
     def add_slot(self, slot: AgentSlot) -> None:
         """Serve a host's sockets from now on."""
@@ -113,6 +115,16 @@ class SocketLoop:
         """Call a function whenever a descriptor is readable or has an error."""
         self._readers[descriptor] = read
         self._epoll.register(descriptor, select.EPOLLIN)
+
+    @property
+    def computations(self) -> int:
+        """The number of computations that have not finished."""
+        return len(self._computations)
+
+    def remove_reader(self, descriptor: int) -> None:
+        """Watch a descriptor no longer."""
+        del self._readers[descriptor]
+        self._epoll.unregister(descriptor)
 
     def call_at(self, time_us: int, call: Callable[[int], None]) -> int:
         """Call a function with the time, at that time of the run; returns its number."""
@@ -145,6 +157,13 @@ class SocketLoop:
             self._fire_timers(until_us)
             for descriptor, _ in self._epoll.poll(self._wait_s(until_us)):
                 self._readers[descriptor]()
+
+    def close(self) -> None:
+        """End what still computes."""
+        for computation in self._computations:
+            self.remove_reader(computation.fileno())
+            computation.cancel()
+        self._computations.clear()
 
     def _wait_s(self, until_us: int) -> float:
         next_us = min(until_us, self._due[0][0]) if self._due else until_us
@@ -234,10 +253,30 @@ class SocketLoop:
                     self._finish_probes(slot, started_us, ())
                 case Record(what, values):
                     self._record(now_us, slot.host, what, values)
+                case Compute():
+                    self._compute(slot, action)
                 case _:
                     raise AgentFailed.blame(
                         slot.host, now_us, TypeError(f"expected an effect, found {action!r}")
                     )
+
+    def _compute(self, slot: AgentSlot, action: Compute) -> None:
+        """Compute in another process, and hand the result to the agent if it is still there."""
+        computation, agent = Computation(action.function, action.arguments), slot.agent
+        self._computations.append(computation)
+
+        def finish() -> None:
+            self.remove_reader(computation.fileno())
+            self._computations.remove(computation)
+            now_us = max(slot.seen_us, self._clock.now_us())
+            try:
+                result = computation.finish()
+            except Exception as error:
+                raise AgentFailed.blame(slot.host, now_us, error) from error
+            if slot.agent is not None and slot.agent is agent:
+                self._do(now_us, slot, slot.agent.on_computed(now_us, action.name, result))
+
+        self.add_reader(computation.fileno(), finish)
 
     def _transmit(self, slot: AgentSlot, datagram: Datagram) -> None:
         address = socket.inet_ntoa(datagram.receiver.to_bytes(4, "big"))

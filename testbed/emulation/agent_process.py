@@ -63,6 +63,7 @@ class AgentProcess:
             loop.call_at(start_us, partial(self._start_as_planned, loop, host))
         end_us = self._setting["duration_us"]
         loop.run(end_us)
+        loop.close()
         for host, slot in self._slots.items():
             if slot.agent is not None:
                 self._log.write(end_us, host, "agent_ended", slot.agent.figures)

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from ipaddress import IPv4Address
 from random import Random
 from time import monotonic_ns
@@ -16,7 +16,7 @@ from agents.overlays.hello import Welcome
 from agents.probing.probe import ProbeSettings
 from agents.probing.route import Route
 from agents.probing.route_probe import RouteProbe
-from agents.protocol import Effects, PeerId, ProbeRoute, Protocol, SetTimer, Surroundings
+from agents.protocol import Compute, Effects, PeerId, ProbeRoute, Protocol, SetTimer, Surroundings
 from agents.runtime.arrival_stamps import arrival_ns, stamp_arrivals
 from agents.runtime.held_clock import HeldClock
 from agents.runtime.probe_sockets import Prober
@@ -38,6 +38,7 @@ class Diary(Protocol):
         self.wanted = wanted
         self.times_us: list[int] = []
         self.waits_over = 0
+        self.results: list[tuple[Hashable, Any]] = []
         self.routes: list[Route] = []
 
     def on_start(self, now_us: int) -> Effects:
@@ -49,6 +50,10 @@ class Diary(Protocol):
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
         self.waits_over += 1
+        return ()
+
+    def on_computed(self, now_us: int, name: Hashable, result: Any) -> Effects:
+        self.results.append((name, result))
         return ()
 
     def on_probe_result(self, now_us: int, route: Route) -> Effects:
@@ -135,6 +140,49 @@ def test_what_an_agent_asked_for_ends_with_it(stage: Stage) -> None:
     stage.start(curious)
     stage.loop.run(stage.clock.now_us() + 50_000)
     assert [route.target for route in curious.routes] == [OTHER]
+
+
+def run_until(stage: Stage, is_over: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if is_over():
+            return
+        stage.loop.run(stage.clock.now_us() + 50_000)
+    raise TimeoutError("not within 20 seconds")
+
+
+def test_a_computation_runs_beside_the_agent(stage: Stage) -> None:
+    thinker = Diary(Compute("slow", time.sleep, (0.3,), 1), Compute("sum", sum, ([3, 4],), 1))
+    stage.start(thinker)
+    stage.send(1)
+    run_until(stage, lambda: len(thinker.results) == 2)
+    assert sorted(thinker.results) == [("slow", None), ("sum", 7)]
+    assert len(thinker.times_us) == 1
+
+
+def test_the_result_for_an_agent_that_is_gone_is_dropped(stage: Stage) -> None:
+    former, present = (
+        Diary(Compute("sum", sum, ([3, 4],), 1)),
+        Diary(Compute("max", max, (1, 2), 1)),
+    )
+    stage.start(former)
+    stage.loop.remove_agent(stage.slot)
+    stage.start(present)
+    run_until(stage, lambda: bool(present.results) and not stage.loop.computations)
+    assert former.results == [] and present.results == [("max", 2)]
+
+
+def test_a_failed_computation_fails_the_run_with_its_words(stage: Stage) -> None:
+    stage.start(Diary(Compute("sum", sum, (["a"],), 1)))
+    with pytest.raises(AgentFailed, match=r"agent h1 at .* s: RuntimeError: .*unsupported operand"):
+        run_until(stage, lambda: False)
+
+
+def test_a_computation_ends_with_the_run(stage: Stage) -> None:
+    stage.start(Diary(Compute("slow", time.sleep, (60,), 1)))
+    stage.loop.run(stage.clock.now_us() + 50_000)
+    assert stage.loop.computations == 1
+    stage.loop.close()
+    assert stage.loop.computations == 0
 
 
 @pytest.mark.parametrize(

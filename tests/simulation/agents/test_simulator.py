@@ -7,7 +7,7 @@ import pytest
 
 from agents.agent import Agent
 from agents.errors import AgentFailed
-from agents.protocol import CancelTimer, Effects, Protocol, Record, Send, SetTimer
+from agents.protocol import CancelTimer, Compute, Effects, Protocol, Record, Send, SetTimer
 from agents.protocol import Surroundings as Given
 from agents.runtime.simulator import Simulator
 from testbed.experiment.faults import Fault
@@ -95,6 +95,33 @@ def test_a_failed_agent_fails_the_run_by_name() -> None:
     simulator.start_agent(4, "h2")
     with pytest.raises(AgentFailed, match=r"agent h2 at 0.000011 s: KeyError: 'boom at 11'"):
         simulator.run(100)
+
+
+class Thinker(Protocol):
+    """Has a sum computed when it starts, and records it."""
+
+    def on_start(self, now_us: int) -> Effects:
+        return [Compute("sum", sum, ((3, 4),), 250)]
+
+    def on_computed(self, now_us: int, name: Any, result: Any) -> Effects:
+        return [Record("computed", {"name": name, "result": result})]
+
+
+def test_a_computation_takes_the_stated_time_and_ends_with_its_agent() -> None:
+    records: list[Any] = []
+    simulator = Simulator(line(), record=lambda *row: records.append(row))
+    simulator.add_agent("h2", lambda: Agent(1, 1, Thinker(Given(1, (), random.Random(1)))))
+    simulator.start_agent(10, "h2")
+    simulator.start_agent(100, "h2")  # the first one is gone before it has a result
+    simulator.run(1_000)
+    assert records == [(350, "h2", "computed", {"name": "sum", "result": 7})]
+
+
+def test_a_failed_computation_fails_the_run() -> None:
+    stage = Stage(line())
+    stage.cast("h1", {5: [Compute("sum", sum, (("a",),), 1)]})
+    with pytest.raises(AgentFailed, match="agent h1 .* unsupported operand"):
+        stage.run(10)
 
 
 def test_a_timer_in_the_past_is_our_bug() -> None:

@@ -14,6 +14,7 @@ from agents.probing.route import Route
 from agents.protocol import (
     Announce,
     CancelTimer,
+    Compute,
     Delay,
     Effects,
     MeasureDelay,
@@ -57,6 +58,9 @@ class Layer(Protocol):
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         return [self.record(f"message {message.number}"), Announce(message.number)]
 
+    def on_computed(self, now_us: int, name: Hashable, result: Any) -> Effects:
+        return [self.record(f"computed {name} {result}")]
+
     def on_announcement(self, now_us: int, content: Any) -> Effects:
         return [self.record(f"heard {content}")]
 
@@ -81,6 +85,11 @@ class Upper(Layer):
         return [SetTimer("tick", 9), Announce("up")]
 
 
+class Thinker(Layer):
+    def on_start(self, now_us: int) -> Effects:
+        return [Compute("sum", sum, ((3, 4),), 10)]
+
+
 def make() -> Stack:
     given = Surroundings(1, (), Random(1))
     return Stack([Lower(given), Upper(given)])
@@ -98,6 +107,12 @@ def test_timers_of_the_same_name_stay_apart() -> None:
     told = [words(stack.on_timer(5, name)) for name in timers]
     assert told == [["Lower:timer tick"], ["Upper:timer tick"]]
     assert CancelTimer((0, "tock")) in effects
+
+
+def test_the_result_of_a_computation_comes_to_who_asked() -> None:
+    stack = Stack([Lower(given := Surroundings(1, (), Random(1))), Thinker(given)])
+    (compute,) = (one for one in stack.on_start(0) if isinstance(one, Compute))
+    assert words(stack.on_computed(5, compute.name, 7)) == ["Thinker:computed sum 7"]
 
 
 def test_messages_and_failures_find_their_layer_and_announcements_the_others() -> None:
