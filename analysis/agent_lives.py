@@ -1,4 +1,4 @@
-"""When the agents of a run started and ended: decided here once, for tables, metrics and checks."""
+"""The start and end of each agent of a run, determined once for tables, metrics and checks."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +13,11 @@ _KINDS = ("agent_started", "agent_left", "agent_ended")
 
 @dataclass(frozen=True)
 class AgentLives:
-    """What is known of the agents of each host.
+    """The lives of the agents of each host.
 
-    `ends` are the times at which agents ended while the run went on. `reports` are the records
-    `agent_ended`, with what an agent counted, of those that were alive at the end. `at_end` are the
-    hosts with an agent at the end; where no agent reported, all hosts that recorded anything.
+    `ends` are the times at which agents ended during the run. `reports` are the records
+    `agent_ended`, with the counts of agents, of agents that were alive at the end. `at_end` are the
+    hosts with an agent at the end; if no agent reported, all hosts with records.
     """
 
     ends: tuple[tuple[str, int], ...]
@@ -28,7 +28,7 @@ class AgentLives:
 
     @property
     def ended(self) -> frozenset[str]:
-        """The hosts whose agents did not live through the whole run."""
+        """The hosts whose agents did not run during the whole run."""
         return frozenset(host for host, _ in self.ends)
 
     def ends_frame(self) -> pd.DataFrame:
@@ -42,8 +42,8 @@ class AgentLives:
 def read_lives(records: AgentRecords, planned: Sequence[tuple[int, str]]) -> AgentLives:
     """The lives of all agents; `planned` are the times and hosts of faults that end agents.
 
-    Faults end agents; those that leave say so; and one that starts again had ended. One of which
-    no end is known, while others reported what they counted, ended after its last record.
+    An agent ends by a fault, by a record that it leaves, or before its next start. An agent without
+    a known end, while others reported their counts, ended after its last record.
     """
     rows = records.rows(*_KINDS)
     last_us = records.last_us()
@@ -88,7 +88,7 @@ def _notes(
     left: set[str],
     starts: Mapping[str, int],
 ) -> Iterator[str]:
-    """What a reader of metrics about the peers at the end should know."""
+    """Notes for metrics about the peers at the end."""
     if not reports:
         yield "no agent lived to say that it ended: every host that recorded counts as a peer"
         return

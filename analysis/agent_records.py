@@ -1,4 +1,4 @@
-"""What the agents of a run recorded, from Parquet or from the logs that a dead run left."""
+"""The records of the agents of a run, from Parquet or from the logs of an incomplete run."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _SCHEMA = pa.schema(
 
 
 class AgentRecord(NamedTuple):
-    """Something that happened at a host."""
+    """A record of an agent."""
 
     time_us: int
     host: str
@@ -30,9 +30,9 @@ class AgentRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class AgentRecords:
-    """All records of a run in the order of their times, and notes on where they are from.
+    """All records of a run in the order of their times, and notes on their source.
 
-    Records of one time keep the order in which they were made. The columns of `table` are
+    Records with the same time keep the order in which they were made. The columns of `table` are
     `time_us`, `host`, `what` and `values`, a JSON object.
     """
 
@@ -88,7 +88,7 @@ class AgentRecords:
 
 
 def read_agent_records(run: Path) -> AgentRecords:
-    """All records that the agents of a run made."""
+    """All records of the agents of a run."""
     file = run / "agents" / "records.parquet"
     logs = sorted((run / "agents").glob("*.jsonl"))
     try:
@@ -117,7 +117,7 @@ def _decode(values: str) -> dict[str, Any]:
 
 
 def _read_logs(logs: list[Path]) -> AgentRecords:
-    """The records in the logs of agents, of which each may have been cut short anywhere."""
+    """The records in the logs of agents, each of which may be truncated."""
     lines = [line for log in logs for line in log.read_bytes().splitlines(keepends=True)]
     rows = [row for row in map(_read_line, lines) if row is not None]
     notes = ["the records were never gathered: these are the logs that the agents left"]

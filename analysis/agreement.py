@@ -1,8 +1,8 @@
-"""Whether two runs of one experiment took the same course: `python -m analysis.agreement RUN RUN`.
+"""Comparison of two runs of one experiment: `python -m analysis.agreement RUN RUN`.
 
-What the experiment determines has to be equal: what was published, matched, delivered, sent on
-behalf of events, and crossed which links how often. Delays may differ as machines do, so the delay
-penalty has a tolerance. Both runs have to be analysed before.
+Everything that the experiment determines must be equal: published, matched and delivered events,
+messages sent for events, and crossings of each link. Delays may differ between machines, so the
+delay penalty has a tolerance. Both runs must be analysed.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _COUNTS = ("events", "delivery", "hops", "link_stress", "overlay_links", "degree", "peers")
-_PENALTIES = ("mean", "of_sums")  # quantiles of few deliveries jump from one to the next
+_PENALTIES = ("mean", "of_sums")  # quantiles of few deliveries change in steps
 _SHOWN = (*_PENALTIES, "p50", "p90")
 _TOLERANCE = 0.05
 _DIFFERS, _WRONG_USE, _NOT_VALID = 1, 2, 3
@@ -21,7 +21,7 @@ Metrics = dict[str, Any]
 
 
 def differences(first: Metrics, second: Metrics) -> Iterator[str]:
-    """What is not the same in the metrics of two runs, a line each."""
+    """The differences between the metrics of two runs, a line each."""
     for name in _COUNTS:
         if first[name] != second[name]:
             yield f"{name}: expected the same in both, found {first[name]} and {second[name]}"
@@ -50,7 +50,7 @@ def _penalties_apart(first: Metrics, second: Metrics) -> Iterator[str]:
 
 
 def table(runs: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """What readers want to see of runs side by side, in rows."""
+    """The values of both runs side by side, in rows."""
     yield ("links by", *(run["figures"]["links"]["kind"] for run in runs))
     yield ("verdict", *(run["verdict"] for run in runs))
     missed = (_look_up(run["figures"], ["capture", "dropped"]) for run in runs)
@@ -89,7 +89,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print two runs side by side and what is not the same; returns the exit status."""
+    """Print two runs side by side with their differences; returns the exit status."""
     if len(arguments) != 2:
         print(f"agreement: expected two run directories, found {len(arguments)}", file=sys.stderr)
         return _WRONG_USE

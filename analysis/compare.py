@@ -1,8 +1,8 @@
-"""Runs side by side: means over seeds with 95 % confidence intervals, and how they differ.
+"""Comparison of runs: means over seeds with 95 % confidence intervals, and differences.
 
-Runs of the same experiment but for the seed are a group. The first group is what the others are
-compared with. The interval of a difference is Welch's, which does not take the spreads of two
-groups as equal; it and the difference are given as shares of the first group's mean.
+Runs whose experiments differ only in the seed form a group. The other groups are compared with the
+first. The interval of a difference is Welch's, which does not assume equal variances. The
+difference and its interval are shares of the first group's mean.
 """
 
 import json
@@ -21,14 +21,14 @@ from analysis.figures.sweep import mean_interval
 from analysis.json_files import read_object
 
 _CONFIDENCE = 0.95
-# Not figures to compare: what a run says about itself, and counts of counts.
+# not compared: descriptions of the run, and histograms
 _LEFT_OUT = ("notes", "checks", "histogram", "distribution", "by_kind", "messages_by_kind")
-_NOT_THE_EXPERIMENT = ("seed", "folder")  # where the file was does not change what was run
+_NOT_THE_EXPERIMENT = ("seed", "folder")  # the folder of the file does not change the run
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a comparison needs of a run; `metrics` are its numbers by name with dots."""
+    """The data of a run for a comparison; `metrics` are its numbers by name with dots."""
 
     path: Path
     experiment: Mapping[str, Any]
@@ -38,13 +38,13 @@ class Run:
 
     @property
     def seed(self) -> int:
-        """The seed, which is what runs of a group differ in."""
+        """The seed, in which runs of a group differ."""
         return int(self.experiment.get("seed", 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one experiment; `settings` are what sets it apart from the other groups."""
+    """Runs of one experiment; `settings` are those that differ from other groups."""
 
     name: str
     settings: Mapping[str, Any]
@@ -52,13 +52,13 @@ class Group:
 
     @property
     def label(self) -> str:
-        """The experiment's name and what sets it apart."""
+        """The experiment's name and the differing settings."""
         return " ".join([self.name, *(f"{key}={value}" for key, value in self.settings.items())])
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure of a group, and how it differs from that of the first; bounds may be missing."""
+    """The mean of a number in a group, and its difference from the first group."""
 
     count: int
     mean: float | None = None
@@ -71,7 +71,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All groups, a row of cells for each figure, and what to know about them."""
+    """All groups, a row of cells for each number, and notes."""
 
     groups: tuple[Group, ...]
     rows: Mapping[str, tuple[Cell, ...]]
@@ -88,7 +88,7 @@ def compare(paths: Iterable[Path]) -> Comparison:
 
 
 def _require_figures(runs: Collection[Path]) -> None:
-    """Raise if a run has no metrics: it would silently be missing from every mean."""
+    """Raise if a run has no metrics, because it would be missing from every mean."""
     bare = [str(run) for run in runs if not (run / "analysis" / "metrics.json").is_file()]
     if bare:
         raise NotARunError(
@@ -131,7 +131,7 @@ def _is_complete(run: Path) -> bool:
 
 
 def read_run(path: Path) -> Run:
-    """What a run directory says of its experiment, its verdict and its figures."""
+    """The experiment, the verdict and the metrics of a run directory."""
     experiment = read_object(path / "run.json").get("experiment")
     if not isinstance(experiment, dict):
         raise NotARunError(f"{path}/run.json: expected a resolved experiment, found none")
@@ -139,12 +139,12 @@ def read_run(path: Path) -> Run:
     metrics = read_object(path / "analysis/metrics.json")
     over = _rdp_over(metrics)
     if over == "deliveries":
-        metrics.setdefault("delivery_rdp", metrics["rdp"])  # which runs of format 1 do not have
+        metrics.setdefault("delivery_rdp", metrics["rdp"])  # which format 1 does not have
     return Run(path, experiment, verdict, dict(_numbers(metrics)), over)
 
 
 def _rdp_over(metrics: Mapping[str, Any]) -> str | None:
-    """What `rdp` is over: deliveries or pairs; formerly only the former had a count."""
+    """Whether `rdp` is over deliveries or over pairs; in old runs, only the former has a count."""
     rdp = metrics.get("rdp")
     if not isinstance(rdp, Mapping):
         return None
@@ -162,7 +162,7 @@ def _numbers(given: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def group_runs(runs: Sequence[Run]) -> list[Group]:
-    """Runs by experiment, in the order in which experiments first come."""
+    """Runs by experiment, in the order of their first runs."""
     by_settings: dict[str, list[Run]] = {}
     for run in runs:
         key = json.dumps(dict(_settings(run.experiment)), sort_keys=True, default=str)
@@ -195,7 +195,7 @@ def _settings(experiment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 
 def compare_groups(groups: Sequence[Group]) -> dict[str, tuple[Cell, ...]]:
-    """A row for each figure that any run has."""
+    """A row for each number that any run has."""
     names = dict.fromkeys(name for group in groups for run in group.runs for name in run.metrics)
     is_mixed = len(_kinds_of_rdp(groups)) > 1
     rows = {}
@@ -206,7 +206,7 @@ def compare_groups(groups: Sequence[Group]) -> dict[str, tuple[Cell, ...]]:
 
 
 def _kinds_of_rdp(groups: Sequence[Group]) -> set[str]:
-    """What the `rdp` of these runs is over."""
+    """The kinds of `rdp` in these runs."""
     return {run.rdp_over for group in groups for run in group.runs if run.rdp_over}
 
 
@@ -224,7 +224,7 @@ def _difference_percent(
 ) -> tuple[float | None, float | None, float | None]:
     size = abs(fmean(reference))
     if size == 0:
-        return None, None, None  # nothing is so many percent of nothing
+        return None, None, None  # a percentage of 0 is undefined
     difference, low, high = welch_interval(reference, values)
     percent = [None if bound is None else 100 * bound / size for bound in (difference, low, high)]
     return percent[0], percent[1], percent[2]
@@ -233,7 +233,7 @@ def _difference_percent(
 def welch_interval(
     reference: Sequence[float], values: Sequence[float]
 ) -> tuple[float, float | None, float | None]:
-    """How much the second mean is above the first, with its interval if both have two values."""
+    """The difference of the means, with its interval if both groups have two values."""
     difference = fmean(values) - fmean(reference)
     if min(len(reference), len(values)) < 2:
         return difference, None, None

@@ -1,15 +1,15 @@
-"""What can go wrong in an analysis, other than what the captures themselves show."""
+"""Errors of an analysis, except damage of captures."""
 
 from topologies.errors import TestbedError
 
 
 class AnalysisError(TestbedError):
-    """An analysis that cannot be done: no Java, no such master, nothing to read."""
+    """An analysis that is impossible: no Java, no such master, nothing to read."""
 
 
 class NotARunError(AnalysisError):
-    """A path that is neither a run directory nor, where that will do, a folder of runs."""
+    """A path that is neither a run directory nor, where that is accepted, a folder of runs."""
 
 
 class CaptureError(AnalysisError):
-    """A request for captures that cannot be met: no such file, an option that means nothing."""
+    """A request for captures that is impossible: no such file, an unknown option."""

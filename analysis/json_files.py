@@ -1,4 +1,4 @@
-"""JSON files of runs, some of which may have died."""
+"""JSON files of runs, some of which may be incomplete."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; an empty one if there is none, or half of one."""
+    """The object in a JSON file; an empty one if the file is missing or damaged."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):

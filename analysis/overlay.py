@@ -1,9 +1,8 @@
-"""The overlay that a run ended with, folded from what its agents recorded.
+"""The discovery overlay at the end of a run, from the records of its agents.
 
-A peer records every neighbour it gets and loses, and every route it finds out. An overlay link
-is one that both of its ends hold (the TDO paper, section 2, takes links as symmetric); in a
-directed overlay it is there while its owner holds it. The peers are the hosts whose agents lived to
-the end of the run and had not left.
+A peer records every neighbour that it gets or loses, and every route that it finds. An overlay link
+is one that both of its ends hold (the TDO paper, section 2, assumes symmetric links). The peers are
+the hosts whose agents ran to the end of the run and had not left.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""Files that a run promises to have, and what is wrong with those that cannot be read.
+"""The files that a run should have, and those of them that cannot be read.
 
-A run that was not completed promises only its `run.json` and `underlay.json`; one with
-`capture = "none"` promises no packets.
+An incomplete run should have only `run.json` and `underlay.json`; one with `capture = "none"` has
+no packets.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ _WORKLOAD = ("interests", "publications", "matches")
 
 
 class UnreadableFile(NamedTuple):
-    """A file below a run directory that is missing or damaged, and how."""
+    """A file of a run directory that is missing or damaged, and the reason."""
 
     file: str
     why: str
 
 
 def find_unreadable(run: RecordedRun) -> list[UnreadableFile]:
-    """The files that the run promises and that cannot be read."""
+    """The files that the run should have and that cannot be read."""
     return [*_documents(run), *(() if run.is_partial else _evidence(run))]
 
 
@@ -65,7 +65,7 @@ def _captures(run: RecordedRun) -> Iterator[UnreadableFile]:
 
 
 def _parquet_problem(file: Path) -> str | None:
-    """Why a file is not whole Parquet: its rows are read, not only its end."""
+    """Why a file is not complete Parquet: its rows are read, not only its footer."""
     try:
         with pq.ParquetFile(file) as opened:
             for _ in opened.iter_batches(columns=opened.schema_arrow.names[:1]):

@@ -1,7 +1,7 @@
-"""When the measured window of a run begins: when all agents that run at that time are ready.
+"""The start of the measured window of a run: the time when all running agents are ready.
 
-What is published before is warm-up: events may wait for overlay and trees that are still being
-built. A restarted agent does not move the window.
+Events published before are warm-up: they may wait for overlay and trees that are still being built.
+A restarted agent does not move the window.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,10 @@ NEVER_US = np.iinfo(np.int64).max
 
 
 def window_start_us(records: AgentRecords, lives: AgentLives, all_started_us: int) -> int | None:
-    """The first time, once all agents were to have started, at which those that run are ready.
+    """The first time, after all agents were to have started, at which all running agents are ready.
 
-    None if no agent recorded that it was ready; `NEVER_US` if they never were at the same time.
+    None if no agent recorded that it was ready; `NEVER_US` if they were never ready at the same
+    time.
     """
     ready_us = _first_times(records, "ready")
     if not ready_us:
@@ -45,7 +46,7 @@ def _first_times(records: AgentRecords, kind: str) -> Mapping[str, int]:
 def _first_moment(
     started_us: np.ndarray, ready_us: np.ndarray, ended_us: np.ndarray, from_us: int
 ) -> int:
-    """The first of the moments at which something changes when no running agent is unready."""
+    """The first time of a change at which no running agent is unready."""
     moments = np.unique(np.concatenate([[from_us], ready_us, ended_us]))
     for at_us in moments[(moments >= from_us) & (moments < NEVER_US)]:
         is_running = (started_us <= at_us) & (at_us < ended_us)

@@ -1,4 +1,4 @@
-"""A run directory as an analysis sees it: everything in it, read when asked for, and read once."""
+"""A run directory: everything in it, read on demand and only once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -37,12 +37,12 @@ Fault = Mapping[str, Any]
 
 
 def is_failure(fault: Fault) -> bool:
-    """Whether a fault takes something away, or changes it."""
+    """Whether a fault fails or changes something, as opposed to a repair."""
     return not fault["is_repair"]
 
 
 def _described(fault: Fault) -> Fault:
-    """A fault with what it does, which runs did not record at first."""
+    """A fault with its effect, which old runs did not record."""
     action = fault["action"]
     former = {
         "changes_network": not action.endswith("-agent"),
@@ -53,14 +53,14 @@ def _described(fault: Fault) -> Fault:
 
 
 class RecordedRun:
-    """A run directory, complete or not; what is missing or damaged is an `AnalysisError`."""
+    """A run directory, complete or not; a missing or damaged file raises `AnalysisError`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @cached_property
     def document(self) -> Document:
-        """What `run.json` says; empty if it says nothing."""
+        """The content of `run.json`; empty if it is missing."""
         return read_object(self.path / "run.json")
 
     @property
@@ -71,18 +71,18 @@ class RecordedRun:
 
     @cached_property
     def verdict(self) -> Document:
-        """What `verdict.json` says."""
+        """The content of `verdict.json`."""
         return read_object(self.path / "verdict.json")
 
     @property
     def figures(self) -> Document:
-        """What the backend measured of itself."""
+        """The measurements of the backend about the run itself."""
         found = self.verdict.get("figures")
         return found if isinstance(found, dict) else {}
 
     @cached_property
     def metrics(self) -> Document:
-        """What `metrics.json` says."""
+        """The content of `metrics.json`."""
         return read_object(self.path / "analysis" / "metrics.json")
 
     @cached_property
@@ -103,12 +103,12 @@ class RecordedRun:
 
     @cached_property
     def records(self) -> AgentRecords:
-        """What agents recorded."""
+        """The records of agents."""
         return read_agent_records(self.path)
 
     @cached_property
     def lives(self) -> AgentLives:
-        """When agents started and ended."""
+        """The start and end of agents."""
         planned = [
             (int(float(fault["at_s"]) * 1e6), str(fault["target"]))
             for fault in self.faults
@@ -118,13 +118,13 @@ class RecordedRun:
 
     @cached_property
     def window_start_us(self) -> int | None:
-        """When the measured window begins; None if agents did not record when they were ready."""
+        """The start of the measured window; None if agents did not record when they were ready."""
         all_started_us = int(float(self.experiment.get("start_over_s", 0)) * 1e6)
         return window_start_us(self.records, self.lives, all_started_us)
 
     @property
     def guarantee(self) -> str | None:
-        """What the publish/subscribe layer promised; None if that was not recorded."""
+        """The guarantee of the publish/subscribe layer; None if it was not recorded."""
         return self.document.get("guarantee")
 
     @property
@@ -153,7 +153,7 @@ class RecordedRun:
 
     @cached_property
     def workload(self) -> WorkloadTables:
-        """What the run was asked to do; drawn again if it has no such files, as in format 1."""
+        """The workload of the run; drawn again if the run has no such files, as in format 1."""
         section = self.experiment.get("workload")
         if not section:
             return no_workload()
@@ -182,34 +182,34 @@ class RecordedRun:
 
     @property
     def is_emulated(self) -> bool:
-        """Whether packets are in captures; a simulation's are in Parquet."""
+        """Whether packets are in captures; those of a simulation are in Parquet."""
         backend = self.experiment.get("backend")
         return (self.path / "captures").is_dir() if backend is None else backend == "emulation"
 
     @property
     def is_partial(self) -> bool:
-        """Whether the run did not come to its end."""
+        """Whether the run is incomplete."""
         return self.path.resolve().name.endswith(".partial")
 
     @property
     def time_scale(self) -> float:
-        """By how much times and delays are stretched in captures."""
+        """The factor by which times and delays are stretched in captures."""
         return float(self.experiment.get("time_scale", 1.0))
 
     @property
     def duration_us(self) -> int | None:
-        """How long the run was to last, if it is known and it did."""
+        """The length of the run, if it is known and the run is complete."""
         seconds = self.experiment.get("duration_s")
         return None if seconds is None or self.is_partial else int(seconds * 1e6)
 
     @property
     def is_captured_leaving(self) -> bool:
-        """Whether packets were captured where they leave a link, not where they enter it."""
+        """Whether packets were captured at the end of a link, not at its beginning."""
         return bool(self.figures.get("links", {}).get("kind") == "netem")
 
     @property
     def agents_us(self) -> float:
-        """What agents may take at both ends of a delivery; in a simulation, nothing."""
+        """The time that agents may take at both ends of a delivery; 0 in a simulation."""
         if not self.is_emulated:
             return 0.0
         lags = (one["lag"]["mean_us"] for one in self.figures.get("processes", ()))
@@ -235,7 +235,7 @@ class RecordedRun:
 
     @property
     def sources(self) -> list[Path]:
-        """All files that tables are made from, beside the figures in `verdict.json`."""
+        """All files that tables are made from, except the measurements in `verdict.json`."""
         agents = self.path / "agents"
         records = agents / "records.parquet"
         logs = [records] if records.exists() else sorted(agents.glob("*.jsonl"))
@@ -246,11 +246,11 @@ class RecordedRun:
 
     @property
     def is_small(self) -> bool:
-        """Whether there is so little of it that planning costs more than computing."""
+        """Whether the run is so small that planning costs more than computing."""
         return sum(path.stat().st_size for path in self.sources) < _SMALL_BYTES
 
     def notes(self) -> Iterator[str]:
-        """What a reader of any metric should know."""
+        """Notes that concern all metrics."""
         if self.is_partial:
             yield "the run is not complete: these figures are of as much of it as there is"
         if self.has_changing_network:
@@ -261,7 +261,7 @@ class RecordedRun:
             )
 
     def table(self, name: str, columns: Sequence[str]) -> pa.Table | None:
-        """Some columns of an analysed table; None if it is not there or is not readable."""
+        """Some columns of an analysed table; None if it is missing or cannot be read."""
         folder = self.path / "analysis" / "tables" / name
         if not folder.is_dir():
             return None

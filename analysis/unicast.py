@@ -1,7 +1,7 @@
-"""What IP does between the peers of an overlay: routes, delays and the links they cross.
+"""Unicast between the peers of an overlay: routes, delays and the links that they cross.
 
-This is the truth that everything found out about the underlay is measured against. Links are
-numbered as in `Underlay.links`, last miles included, and sets of links are Boolean arrays.
+Everything that agents found about the underlay is compared with this. Links are numbered as in
+`Underlay.links`, last miles included, and sets of links are Boolean arrays.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
-"""What a run was asked to do, as its `workload/` says: interests, publications and matches.
+"""The workload of a run from its folder `workload/`: interests, publications and matches.
 
-Content is a number that only the workload understands. Runs of format 1 have no such files: their
+Content is a number that only the workload interprets. Runs of format 1 have no such files: their
 workload is drawn again from `run.json` into `analysis/workload/`.
 """
 

@@ -1,4 +1,4 @@
-"""Published claims: what they say, what evidence they need, when they hold."""
+"""Published claims: their statements, the evidence that they need, and when they hold."""
 
 from analysis.claims.catalogue import SCALES, Catalogue, Section
 from analysis.claims.claim import Claim, Source

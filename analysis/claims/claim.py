@@ -1,4 +1,4 @@
-"""A claim of a paper as data, and how it is decided from the rows of sweeps."""
+"""A claim of a paper as data, and its decision on the rows of sweeps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,9 +29,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a paper says, where, and the relation that decides whether ours agrees.
+    """The statement of a paper, its place, and the relation that decides whether our results agree.
 
-    The relation is decided on `sources`; `pictures` show it in the paper's axes, no more.
+    The relation is decided on `sources`; `pictures` only show it in the paper's axes.
     """
 
     id: str
@@ -45,16 +45,16 @@ class Claim:
 
     @property
     def cited(self) -> str:
-        """What the paper has, with the figure that shows it, if one does."""
+        """The result of the paper, with its figure, if there is one."""
         return f"figure {self.figure}: {self.published}" if self.figure else self.published
 
     @property
     def sweeps(self) -> tuple[Source, ...]:
-        """All that is run for it."""
+        """All sources that are run for it."""
         return (*self.sources, *self.pictures)
 
     def evaluate(self, sweeps: Mapping[str, SweepRows], failed: int = 0) -> Finding:
-        """What the rows say; where they are missing or too few, or runs failed, that they are."""
+        """The finding; it has a reason if rows are missing or too few, or runs failed."""
         evidence = {
             source.experiment: _needed(source, sweeps[source.experiment]) for source in self.sources
         }
@@ -73,7 +73,7 @@ class Claim:
         return finding
 
     def runs(self, sweeps: Mapping[str, SweepRows]) -> list[Row]:
-        """The rows of those runs that it is decided on."""
+        """The runs on which it is decided."""
         needed = [_needed(source, sweeps[source.experiment]) for source in self.sources]
         return [row for some in needed for row in some.rows]
 

@@ -1,7 +1,7 @@
-"""What relations are decided on: the rows of sweeps, figures by seed, and comparisons of them.
+"""The evidence of relations: rows of sweeps, values by seed, and comparisons of them.
 
-A figure is a number for each seed. Two of them are compared by their means over the seeds that
-both have; by how much they differ is worked out seed by seed, which gives an interval.
+A value is a number for each seed. Two values are compared by their means over the seeds that both
+have. The difference is computed for each seed, which gives an interval.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ _MOST_NAMED = 4
 
 
 class UnfitRows(AnalysisError):
-    """What a relation needs and no run has, or several have where one is expected."""
+    """Rows that a relation needs and that are missing, or several where one is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class SweepRows:
-    """The rows of a sweep or computation that could be measured, and its folder.
+    """The rows of a sweep or computation with measurements, and its folder.
 
-    `unit` says what a row is of: a run or a point.
+    `unit` is what a row describes: a run or a point.
     """
 
     name: str
@@ -100,7 +100,7 @@ Evidence = Mapping[str, SweepRows]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Something that should be larger than something else, by more than nothing if strictly."""
+    """A statement that one value is larger than another, strictly or not."""
 
     label: str
     larger: Values
@@ -120,7 +120,7 @@ class Comparison:
 
     @property
     def is_level(self) -> bool:
-        """Whether both are the same in every seed."""
+        """Whether both are equal in every seed."""
         return all(larger == smaller for larger, smaller in self._pairs())
 
     @property
@@ -139,7 +139,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One sentence of an answer; `holds` is None where it is for information."""
+    """One sentence of an answer; `holds` is None if it is for information."""
 
     text: str
     holds: bool | None = None
@@ -158,9 +158,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What runs say about a claim; without parts, `reason` says why they say nothing.
+    """The result for a claim; without parts, `reason` says why there is none.
 
-    `holds` is None where it cannot be decided. The interval is of what `interval_of` names.
+    `holds` is None if it is undecided. The interval is that of `interval_of`.
     """
 
     parts: tuple[Part, ...]
@@ -202,7 +202,8 @@ class Finding:
 def conclude(parts: Sequence[Part]) -> Finding:
     """A finding with the interval of the tightest of all comparisons.
 
-    What may be equal and is in every seed, as where a limit binds nobody, is not looked at.
+    Values that may be equal and are equal in every seed, as under a limit that binds no peer, are
+    not considered.
     """
     finding = Finding(tuple(parts))
     telling = [some for some in finding.comparisons if some.is_strict or not some.is_level]

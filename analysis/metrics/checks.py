@@ -1,8 +1,7 @@
-"""Conservation: what packets say and what agents recorded have to agree.
+"""Checks that packets and records of agents agree.
 
 A check compares what was `expected` with what was `found`. It holds if nothing differs
-(`differing`) or, where that is not counted, if the two are equal. Over nothing at all it is not
-applicable.
+(`differing`) or, if that is not counted, if the two are equal. Without data it is not applicable.
 """
 
 from collections.abc import Mapping
@@ -108,7 +107,9 @@ def run_checks(evidence: Evidence) -> dict[str, dict[str, Any]]:
 
 
 def agreed_matches(evidence: Evidence) -> dict[str, int]:
-    """At hosts whose agents ran all the time, agents and the workload agree on what matches."""
+    """Whether agents and the workload agree on matches, at hosts whose agents ran during the whole
+    run.
+    """
     came: pd.DataFrame = evidence.tables.receptions
     is_steady = ~came["host"].isin(evidence.run.lives.ended) & came["publisher"].notna()
     steady = came[is_steady & came["is_match_recorded"].notna()]
@@ -117,10 +118,10 @@ def agreed_matches(evidence: Evidence) -> dict[str, int]:
 
 
 def judge_check(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A check as it stands in metrics.json; `ok` is None if there was nothing to compare."""
+    """A check as in metrics.json; `ok` is None if there was nothing to compare."""
     expected, found = row.get("expected") or 0, row.get("found") or 0
     differing = row.get("differing") or 0
-    # Where an agent counted what its machine then refused to send, fewer may be found.
+    # Fewer may be found if an agent counted messages that its machine then refused to send.
     is_ok = differing == 0 if "differing" in row else expected == found
     is_applicable = bool(expected or found or differing)
     return (
@@ -131,12 +132,12 @@ def judge_check(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def state(check: Mapping[str, Any]) -> str:
-    """Whether a check holds, in a word or two."""
+    """The state of a check in a word or two."""
     return {True: HOLDS, False: FAILS}.get(check["ok"], NOT_APPLICABLE)
 
 
 def failing(checks: Mapping[str, Mapping[str, Any]]) -> str:
-    """The checks that do not hold, in words; nothing if all do."""
+    """The checks that do not hold, in words; empty if all hold."""
     parts = []
     for name, check in sorted(checks.items()):
         if check["ok"] is False:

@@ -1,11 +1,10 @@
-"""What it costs to forward subscriptions and route events, as figures 6 (b) to (d) count it.
+"""The cost of forwarding subscriptions and routing events, as in figures 6 (b) to (d).
 
 Section 6.2.2 of Tariq, Koldehofe and Rothermel, DEBS 2013: figures 6 (b) and (c) have "the
-communication cost to forward subscriptions as well as route events", and the traffic of figure
-6 (d) "includes all the control overhead induced in the system during leader election, selection of
-cores, maintenance of SPTs [...], subscription forwarding and event dissemination". Messages are
-told apart by their layers and roles, and counted as agents counted them that lived to the end, each
-once.
+communication cost to forward subscriptions as well as route events", and the traffic of figure 6(d)
+"includes all the control overhead induced in the system during leader election, selection of cores,
+maintenance of SPTs [...], subscription forwarding and event dissemination". Messages are classified
+by layer and role. They are those counted by agents that ran to the end, each once.
 """
 
 from collections.abc import Callable
@@ -24,9 +23,9 @@ _US_PER_S = 1e6
 
 
 def is_routed(kind: MessageKind) -> bool:
-    """Whether messages of a kind are not of discovery, acknowledgements or measurements of delay.
+    """Whether messages of a kind are not for discovery, acknowledgements or delay measurements.
 
-    Our leader is elected, and trees are maintained, by periodic messages: they count as well.
+    The leader is elected and trees are maintained by periodic messages, which therefore count, too.
     """
     return kind.layer in ("routing", "pubsub")
 
@@ -37,12 +36,12 @@ def is_content(kind: MessageKind) -> bool:
 
 
 def is_subscription(kind: MessageKind) -> bool:
-    """Whether messages of a kind forward subscriptions, or ask for what is missing."""
+    """Whether messages of a kind forward subscriptions, or request missing ones."""
     return kind.layer == "pubsub" and kind.role != "event"
 
 
 def sent_by_host(evidence: Evidence, counts: Callable[[MessageKind], bool]) -> pd.Series:
-    """How many messages of some kinds each agent sent."""
+    """The number of messages of some kinds that each agent sent."""
     names = {f"sent_{kind.name}" for kind in evidence.run.messages if counts(kind)}
     reports = evidence.run.lives.reports
     sent = {
@@ -61,7 +60,7 @@ def messages_per_event(
 
 
 def tree_link_delay_us(evidence: Evidence) -> pd.Series:
-    """The mean delay of the tree links that each host had, of all versions of the tree."""
+    """The mean delay of the tree links of each host, over all versions of the tree."""
     links = evidence.run.records.frame("tree_link_added", {"peer": "int64"})
     links["other"] = links["peer"].map(host_names(evidence.run.underlay))
     delay_us = evidence.host_paths.unicast_us(links["host"], links["other"])
@@ -69,11 +68,11 @@ def tree_link_delay_us(evidence: Evidence) -> pd.Series:
 
 
 def subscription_cost(evidence: Evidence) -> float | None:
-    """The delay of every message that forwards subscriptions, added up, in seconds.
+    """The sum of the delays of all messages that forward subscriptions, in seconds.
 
-    Agents count messages, and not over which of their links: each message is taken to cross the
-    mean delay of its sender's tree links. In two simulated runs of 128 peers that is 6 and 9 %
-    above the sum over the links that packets show. None where there are no tree links.
+    Agents count messages, but not the links that they take: each message is counted with the mean
+    delay of its sender's tree links. In two simulated runs of 128 peers that is 6 and 9 % above the
+    sum over the links in packets. None if there are no tree links.
     """
     delay_us = tree_link_delay_us(evidence)
     if delay_us.empty:
@@ -93,7 +92,7 @@ def communication_cost(evidence: Evidence) -> dict[str, float] | None:
 
 
 def communication_cost_per_delivery(evidence: Evidence) -> dict[str, float] | None:
-    """The same divided by the deliveries to others than the publisher."""
+    """The same divided by the deliveries to other hosts than the publisher."""
     cost_s = communication_cost(evidence)
     deliveries = len(to_others(evidence.tables.deliveries))
     return cost_s and {name: seconds / deliveries for name, seconds in cost_s.items()}

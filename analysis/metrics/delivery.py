@@ -1,4 +1,4 @@
-"""What was published, received and delivered."""
+"""Published, received and delivered events."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ EXACTLY_ONCE = "exactly-once"
 
 
 def delivery(evidence: Evidence) -> dict[str, int]:
-    """What subscribers were owed and got.
+    """Expected deliveries, and those that were made.
 
-    `expected` are pairs of an event and a host that lived through the whole run, where a matching
-    subscription was made before the event and lasted for a while after; `delivered` those of them
-    that were delivered. `duplicates` are deliveries more than one of an event to a host, and
-    `unasked` deliveries without any matching subscription.
+    `expected` are pairs of an event and a host whose agent ran during the whole run, with a
+    matching subscription from before the event until a while after it. `delivered` are those of
+    them that were delivered. `duplicates` are deliveries of an event to a host after the first, and
+    `unasked` deliveries without a matching subscription.
     """
     matches, deliveries = evidence.tables.matches, evidence.tables.deliveries
     owed = matches[matches["is_owed"]]
@@ -36,10 +36,10 @@ def delivery(evidence: Evidence) -> dict[str, int]:
 
 
 def event_counts(tables: EventTables, paths: HostPaths) -> dict[str, int]:
-    """How many events were published, received over the network, and delivered.
+    """The number of events published, received over the network, and delivered.
 
-    `crossings` are the physical links on the unicast routes over which they came. `in_vain` is the
-    former name of `false_positives`.
+    `crossings` are the physical links on the unicast routes that they took. `in_vain` is the former
+    name of `false_positives`.
     """
     came, got = tables.receptions, tables.deliveries
     wrong = int((~came["is_match"]).sum())
@@ -59,14 +59,14 @@ def event_counts(tables: EventTables, paths: HostPaths) -> dict[str, int]:
 def false_positives(tables: EventTables) -> float | None:
     """Events that peers received without a matching subscription, per event delivered.
 
-    The publisher's own deliveries, for which nothing is sent, do not count.
+    Deliveries at the publisher itself do not count, because nothing is sent for them.
     """
     wrong = int((~tables.receptions["is_match"]).sum())
     return ratio(wrong, len(to_others(tables.deliveries)))
 
 
 def warm_up(evidence: Evidence) -> dict[str, Any] | None:
-    """The events that were published before all agents were ready, and until when that was."""
+    """The events that were published before all agents were ready, and the time when all were."""
     start_us = evidence.run.window_start_us
     if start_us is None:
         return None
@@ -75,14 +75,14 @@ def warm_up(evidence: Evidence) -> dict[str, Any] | None:
 
 
 def routing_overhead(evidence: Evidence) -> dict[str, Any]:
-    """Receptions of an event by hosts that do not want it, each copy counted."""
+    """Receptions of an event by hosts without a matching subscription, each copy counted."""
     tables = evidence.measured
     total = sum(int((~copies["is_match"]).sum()) for copies in (tables.receptions, tables.repeats))
     return {"total": total, "per_delivery": ratio(total, len(evidence.to_others))}
 
 
 def guarantee(evidence: Evidence) -> dict[str, Any] | None:
-    """Deliveries that are missing or repeated at hosts whose agents ran all the time."""
+    """Missing or repeated deliveries at hosts whose agents ran during the whole run."""
     if evidence.run.guarantee != EXACTLY_ONCE:
         return None
     matches, got = evidence.tables.matches, evidence.tables.deliveries

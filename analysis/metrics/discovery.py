@@ -1,6 +1,6 @@
-"""How much of the network agents discovered, and how much of that is true.
+"""The share of the network that agents discovered, and the share of that which is true.
 
-The definitions are those of section 6.1 of Tariq, Koldehofe and Rothermel, DEBS 2013. The whole is
+The definitions are those of section 6.1 of Tariq, Koldehofe and Rothermel, DEBS 2013. Shares are of
 the links on any unicast route between two peers.
 """
 
@@ -30,13 +30,13 @@ def discovered_router_links(overlay: MeasuredOverlay) -> float | None:
 
 
 def precision(overlay: MeasuredOverlay) -> float | None:
-    """The share of the links that inferred routes show that there really are."""
+    """The share of the links on inferred routes that exist."""
     true = int(overlay.found_links.true.sum())
     return ratio(true, true + overlay.found_links.false)
 
 
 def mapped_links(overlay: MeasuredOverlay) -> float | None:
-    """The share of the links between peers that lie under a near overlay link."""
+    """The share of the links between peers that are on the route of a near overlay link."""
     return share(overlay.mapped_links, overlay.unicast.used)
 
 

@@ -1,4 +1,4 @@
-"""The table of metrics in docs/tables.md: `python -m analysis.metrics.documentation` renews it."""
+"""The table of metrics in docs/tables.md, written by `python -m analysis.metrics.documentation`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def _lines() -> Iterator[str]:
 
 
 def renewed(page: str) -> str:
-    """A page with the table as it is now."""
+    """A page with the current table."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     return f"{before}{_BEGIN}{metrics_table()}{_END}{after}"

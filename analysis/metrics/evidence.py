@@ -1,4 +1,4 @@
-"""What metrics are computed from: the records of a run, the network under it, and its packets."""
+"""The data that metrics are computed from: the records of a run, its network, and its packets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ NOT_ANALYSED = "packets were not analysed; tdo analyze does that"
 
 
 class Input(Enum):
-    """Something that a metric may need, and that a run may lack."""
+    """Data that a metric may need and that a run may lack."""
 
     RECORDS = "agents' records"
     OVERLAY = "a recorded overlay of at least 2 peers"
@@ -66,7 +66,7 @@ class PacketSummary:
 
 
 class Evidence:
-    """A run with what was made of it so far; everything is computed once."""
+    """A run with data derived from it; everything is computed once."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Evidence:
         tables: EventTables | None = None,
     ) -> None:
         self.run, self.packets, self._why_no_packets = run, packets, why_no_packets
-        self.kept: dict[str, Any] = {}  # what several metrics compute from this
+        self.kept: dict[str, Any] = {}  # intermediate results that several metrics use
         if tables is not None:
             self.__dict__["tables"] = tables
 
@@ -132,7 +132,7 @@ class Evidence:
 
     @cached_property
     def missing(self) -> dict[Input, str]:
-        """What is missing, and why."""
+        """The missing inputs with reasons."""
         found: dict[Input, str] = {}
         if reason := self._why_no_records():
             needed = set(Input) - {Input.PACKETS, Input.FIXED_NETWORK, Input.FAULTS}

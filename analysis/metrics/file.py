@@ -1,4 +1,4 @@
-"""`analysis/metrics.json` of a run: every metric, the checks, and notes, written in one piece."""
+"""`analysis/metrics.json` of a run: every metric, the checks, and notes."""
 
 import json
 from pathlib import Path
@@ -20,9 +20,9 @@ _GENERAL, _OVERLAY, _CHECKS = "analysis", "overlay", "checks"
 
 
 def measure_run(path: Path) -> Metrics:
-    """The metrics of a run by its records alone, which `metrics.json` then has.
+    """The metrics of a run from its records alone, as written to `metrics.json`.
 
-    This is how the tasks of sweeps measure runs.
+    The tasks of sweeps use this function.
     """
     evidence = Evidence(open_run(path))
     notes = [*evidence.run.notes(), evidence.run.workload.note]
@@ -32,7 +32,7 @@ def measure_run(path: Path) -> Metrics:
 def write_metrics(evidence: Evidence, notes: list[str]) -> Metrics:
     """Write `metrics.json`, the series and the overlay of a run; returns the first.
 
-    `notes` are what a reader of any metric should know.
+    `notes` concern all metrics.
     """
     document = measure(evidence, notes)
     path = evidence.run.path / "analysis" / "metrics.json"
@@ -48,9 +48,9 @@ def write_metrics(evidence: Evidence, notes: list[str]) -> Metrics:
 
 
 def measure(evidence: Evidence, notes: list[str]) -> Metrics:
-    """The content of `metrics.json`; what cannot be told is null, with a note under its name.
+    """The content of `metrics.json`; unknown values are null, with a note under their name.
 
-    `unreadable` lists the files that the run promises and that cannot be read, if there are any.
+    `unreadable` lists the files that the run should have and that cannot be read, if any.
     """
     found = {metric.name: metric.evaluate(evidence) for metric in METRICS}
     checks = run_checks(evidence)

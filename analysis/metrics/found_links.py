@@ -1,7 +1,7 @@
-"""How much of the underlay the routes that agents found show, and how much of that is true.
+"""The links of the underlay on the routes that agents found, compared with the true ones.
 
-A link is known where two routers in a row answered, or a router and the host next to it; next to
-a silent router no link can be known.
+A link is known if two consecutive routers answered, or a router and the host next to it. Next to a
+silent router no link is known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ SILENT = 0
 
 @dataclass(frozen=True)
 class FoundLinks:
-    """What some routes show: links that there are, the number of those that there are not.
+    """The existing links on some routes, and the number of links on them that do not exist.
 
     `probed` are the links, and `probed_routers` the routers, on the true routes of the same pairs.
     """
@@ -33,7 +33,7 @@ class FoundLinks:
 
 
 def find_links(unicast: Unicast, routes: Sequence[FoundRoute]) -> FoundLinks:
-    """The links that routes show, next to those that they should."""
+    """The links on routes, compared with those on the true routes."""
     numbers = _link_numbers(unicast.underlay)
     seen = {link for route in routes for link in _links_of(unicast.underlay, route)}
     true = np.zeros(len(unicast.underlay.links), dtype=np.bool_)
@@ -49,7 +49,7 @@ def find_links(unicast: Unicast, routes: Sequence[FoundRoute]) -> FoundLinks:
 
 
 def count_true_routes(unicast: Unicast, routes: Sequence[FoundRoute]) -> int:
-    """How many routes have the right routers, and silent ones only where there is some router."""
+    """The number of routes with the true routers, and silent ones only where there is a router."""
     whole = [route for route in routes if route.is_reached and _is_possible(unicast, route)]
     ways = unicast.routers_on([(route.source, route.target) for route in whole])
     return sum(_agrees(route.routers, way) for route, way in zip(whole, ways, strict=True))
@@ -77,7 +77,7 @@ def _links_of(underlay: Underlay, route: FoundRoute) -> Iterator[frozenset[int]]
 
 
 def _address(underlay: Underlay, host: str) -> int:
-    """The address of a host; one that the underlay does not have goes by its address."""
+    """The address of a host; an unknown host has its address as its name."""
     return int(IPv4Address(underlay.address.get(host, host)))
 
 

@@ -1,4 +1,4 @@
-"""An overlay beside the network under it, with the shortest paths over its links found once."""
+"""An overlay with the unicast routes between its peers and the shortest paths over its links."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -10,17 +10,16 @@ from analysis.unicast import LinkSet, Unicast
 
 
 class MeasuredOverlay:
-    """An overlay and what IP does between its peers.
+    """An overlay and the unicast routes between its peers.
 
-    What "between all peers" means is decided here: all ordered pairs of the hosts whose agents
-    lived to the end.
+    "All peers" are the hosts whose agents ran to the end; pairs are ordered.
     """
 
     def __init__(self, unicast: Unicast, overlay: Overlay) -> None:
         self.unicast, self.overlay = unicast, overlay
 
     def why_missing(self) -> str | None:
-        """Why there is nothing to measure; None if there is."""
+        """The reason why nothing can be measured; None if it can."""
         if not self.overlay.is_recorded:
             return "no agent recorded neighbours or routes"
         if len(self.overlay.peers) < 2:

@@ -1,7 +1,7 @@
 """The checks of packets against records, in Spark (`analysis/metrics/checks.py` lists them).
 
-Each is a frame of one row with `expected` and `found`, and `differing` where single counts or times
-are compared.
+Each result is a frame of one row with `expected` and `found`, and `differing` if single counts or
+times are compared.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -15,11 +15,11 @@ _TOLERANCE, _ROUNDING_US = 0.01, 2
 def receptions_on_links(
     receptions: DataFrame, packets: DataFrame, route_links: DataFrame
 ) -> DataFrame:
-    """Every reception of an event has a packet on every link of the route from who sent it.
+    """Every reception of an event has a packet on every link of the route from its sender.
 
     `route_links` has the links between hosts (`from_host`, `host`, `link`, `direction`). A packet
-    that is known to be lost on a link did not cross it. As a delivery is a reception, and so was
-    that at the peer before, whole paths are covered.
+    that is known to be lost on a link did not cross it. A delivery is a reception, and so is the
+    one at the peer before it; therefore whole paths are checked.
     """
     key = ["event_id", "from_host", "host", "link", "direction"]
     wanted = receptions.select("event_id", "from_host", "host").join(
@@ -43,12 +43,12 @@ def receptions_on_links(
 def arrivals_received(
     messages: DataFrame, receptions: DataFrame, events: DataFrame, lasting: DataFrame
 ) -> DataFrame:
-    """Every event that came to a host by its packets is one that the agent there received.
+    """Every event that arrived at a host by packets was received by its agent.
 
-    `lasting` are the hosts whose agents lived through the run (`host`), and until when what comes
-    there is sure to be taken (`until_us`, null if packets can get lost behind where they are
-    seen). Others' messages do not count: nobody repeats what a dead agent sent. To its publisher
-    an event is nothing new.
+    `lasting` are the hosts whose agents ran during the whole run (`host`), and the time until which
+    arrivals were certainly handled (`until_us`, null if packets can be lost after the place of
+    capture). Messages of ended agents do not count, because they are not repeated. Arrivals at the
+    event's own publisher do not count.
     """
     key = ["event_id", "host"]
     senders = lasting.select(F.col("host").alias("sender"))
@@ -101,16 +101,18 @@ def copies_received(messages: DataFrame, copies: DataFrame, lasting: DataFrame) 
 
 
 def packets_of_messages(messages: DataFrame, link_loads: DataFrame) -> DataFrame:
-    """Every packet of ours belongs to a message that left its sender by the sender's last mile."""
+    """Every packet of an agent belongs to a message that left its sender over the sender's last
+    mile.
+    """
     ours = link_loads.agg(F.sum("message_packets").alias("expected"))
     known = messages.where("copies > 0").agg(F.coalesce(F.sum("packets"), F.lit(0)).alias("found"))
     return ours.join(known)
 
 
 def sent_by_kind(messages: DataFrame, counted: DataFrame) -> DataFrame:
-    """Different messages of each kind from each host, in packets and as its agent counted.
+    """Different messages of each kind from each host, in packets and as counted by its agent.
 
-    `counted` is `sender`, `kind_name`, `sent`, and `unsent`, what its machine refused.
+    `counted` is `sender`, `kind_name`, `sent`, and `unsent`, the number that its machine refused.
     """
     hosts = F.broadcast(counted.select("sender").distinct())
     seen = (
@@ -128,7 +130,7 @@ def sent_by_kind(messages: DataFrame, counted: DataFrame) -> DataFrame:
 
 
 def copies_sent(messages: DataFrame, counted: DataFrame) -> DataFrame:
-    """Transmissions from each host, repeated ones included, in packets and as its agent counted.
+    """Transmissions from each host, with repetitions, in packets and as counted by its agent.
 
     `counted` is `sender` and `copies_counted`.
     """

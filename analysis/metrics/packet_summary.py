@@ -1,4 +1,4 @@
-"""What the packets of a run say, summed up by Spark in one job."""
+"""A summary of the packets of a run, computed by Spark in one job."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -94,7 +94,7 @@ def stress_summary(stress: DataFrame) -> DataFrame:
 
 
 def message_counts(messages: DataFrame) -> DataFrame:
-    """Messages by kind: how many, how often sent, how many arrived."""
+    """Messages by kind: messages, transmissions and arrivals."""
     name = F.coalesce(F.col("kind_name"), F.concat(F.lit("kind "), F.col("kind")))
     return messages.groupBy(name.alias("kind")).agg(
         F.count("*").alias("sent"),
@@ -139,11 +139,11 @@ def packet_counts(link_loads: DataFrame) -> DataFrame:
 
 
 def packet_delays(deliveries: DataFrame, messages: DataFrame, link_loads: DataFrame) -> DataFrame:
-    """The first deliveries to others with `packets_us`, the time their packets were under way.
+    """The first deliveries to others with `packets_us`, the time that their packets took.
 
-    It is from the send time that the first packet of the event carries until one first came to
+    It is the time from the send time in the first packet of the event until the first arrival at
     the subscriber's host. `entered_us` is the part of it until the subscriber's last mile, which
-    packets were seen to enter; `held_us` is the part before the publisher's.
+    packets were captured on; `held_us` is the part before the first packet left the publisher.
     """
     carried = messages.where("event_id IS NOT NULL")
     left = carried.groupBy("event_id", F.col("sender").alias("publisher")).agg(
@@ -246,8 +246,10 @@ def _transmissions(counts: Mapping[str, int]) -> int:
 def _taking_hosts(
     spark: SparkSession, run: RecordedRun, lasting: Mapping[str, AgentRecord]
 ) -> DataFrame:
-    """Hosts, and until when their agents took what came: not in the last moments of the run."""
-    # Of a captured packet nobody knows whether it came out of the link that it entered.
+    """Hosts, and the time until which their agents handled arrivals: not the last moments of the
+    run.
+    """
+    # For a captured packet it is unknown whether it left the link that it entered.
     lossy = set(_lossy_ends(run.underlay)) if run.is_emulated else set()
     lossy |= {host for host, report in lasting.items() if report.values.get("too_old")}
     processes = run.figures.get("processes", ())
@@ -264,7 +266,7 @@ def _taking_hosts(
 
 
 def _lossy_ends(underlay: Underlay) -> Iterator[str]:
-    """The ends of channels that lose packets, by chance or for want of room."""
+    """The ends of channels that lose packets, by a loss or a full queue."""
     for link in underlay.links:
         for end, channel in ((link.b, link.ab), (link.a, link.ba)):
             if channel.loss_percent or channel.rate_mbit is not None:

@@ -1,15 +1,16 @@
-"""Recovery: how many deliveries each fault disturbed, and for how long.
+"""Recovery: the deliveries that each fault disturbed, and the time to recover.
 
-Faults at one time count as one. Each has the deliveries that fell due from then until the next, or
-until the end of the run: those owed to other hosts than the publisher whose agents lived through
-the whole run. A delivery falls due when its event is twice as old as any was that came before the
-first fault. Twice, as chance alone puts the longest of many delays after a moment as often as
-before it. What comes after that is late, what never comes is missing.
+Faults at one time count as one. A fault has the deliveries that are due between it and the next
+fault, or the end of the run. Only deliveries count that are expected at other hosts than the
+publisher whose agents ran during the whole run. A delivery is due when its event is twice as old as
+the oldest one delivered before the first fault. The factor is two, because by chance alone the
+longest of many delays is as often after a given time as before it. A later delivery is late; a
+delivery that is never made is missing.
 
-A fault is recovered from at the last of its late deliveries, or at the publication of the last of
-its events that somebody misses; at once, if there is neither. That has to be seen: an event
-published after that moment has come in time. What heals (a link or router that is up again, an
-agent that restarts) is no fault, and what it disturbs counts for the last fault.
+The recovery time ends at the last late delivery of the fault, or at the publication of its last
+event with a missing delivery; it is 0 if there is neither. It is known only if an event published
+afterwards was delivered in time. Repairs (a link or router that is up again, an agent that
+restarts) are not faults; what they disturb counts for the last fault.
 """
 
 from collections import defaultdict
@@ -29,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 def moments(faults: Iterable[Fault]) -> list[Row]:
-    """When something failed: `at_us`, `until_us` (the next such time), and `what`, in words."""
+    """The times of faults: `at_us`, `until_us` (the next such time), and `what`, in words."""
     failed: defaultdict[int, list[str]] = defaultdict(list)
     for fault in faults:
         if is_failure(fault):
@@ -39,11 +40,11 @@ def moments(faults: Iterable[Fault]) -> list[Row]:
 
 
 def recovery(matches: pd.DataFrame, deliveries: pd.DataFrame, moments: Sequence[Row]) -> list[Row]:
-    """A row for each moment of faults: what it disturbed, and `recovery_us`.
+    """A row for each time of faults: the disturbed deliveries, and `recovery_us`.
 
-    That is None if nothing fell due, or if nothing shows that it was recovered from. No rows if
-    nothing was delivered before the first fault, so that nobody knows when deliveries fall due:
-    `due_after_us` after their event.
+    That is None if no delivery was due, or if nothing shows the recovery. There are no rows if
+    nothing was delivered before the first fault, because then it is unknown when deliveries are
+    due: `due_after_us` after their event.
     """
     got = deliveries[deliveries["copy"] == 1][["event_id", "host", "time_us"]]
     owed = matches[matches["is_owed"] & matches["is_steady"] & ~matches["is_own"]]
@@ -73,7 +74,7 @@ def _disturbed(owed: pd.DataFrame, moment: Row) -> dict[str, Any]:
 
 
 def recovery_document(rows: Sequence[Row]) -> dict[str, Any] | None:
-    """The metric as it stands in metrics.json, from the rows of `recovery`; None if unknown."""
+    """The metric as in metrics.json, from the rows of `recovery`; None if unknown."""
     if not rows:
         return None
     faults = [_describe(row, row is rows[-1]) for row in rows]

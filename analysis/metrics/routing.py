@@ -1,4 +1,4 @@
-"""What it costs to route events over the overlay.
+"""The cost of routing events over the overlay.
 
 Definitions follow section 6.2 of Tariq, Koldehofe and Rothermel, "Efficient content-based routing
 with network topology inference", DEBS 2013. For runs whose tree or peers change (section 6.2.3),
@@ -18,12 +18,12 @@ from analysis.tables.events import EventTables, to_others
 
 
 class RoutingCost(NamedTuple):
-    """Σ Upsilon(i, j)·d(i, j) over overlay links, in seconds, beside that of OPT.
+    """The sum of Upsilon(i, j)·d(i, j) over overlay links, in seconds, with that of OPT.
 
-    Summed the other way round: over events and the subscribers that they were delivered to, the
-    delay of the overlay path that the event took. OPT takes shortest paths over the overlay at
-    the time of each event. `opt_s` and `efficiency` are over the deliveries of which both are
-    known; lower is better, and 1 is optimal.
+    It is computed as the sum over events and their subscribers of the delay of the overlay path
+    that the event took. OPT takes shortest paths over the overlay at the time of each event.
+    `opt_s` and `efficiency` are over the deliveries for which both are known; lower is better, and
+    1 is optimal.
     """
 
     cost_s: float | None
@@ -33,7 +33,7 @@ class RoutingCost(NamedTuple):
 
 
 def routing_cost(deliveries: pd.DataFrame) -> RoutingCost:
-    """The cost of the first deliveries to others than the publisher."""
+    """The cost of the first deliveries to other hosts than the publisher."""
     taken_us = deliveries["path_us"].dropna()
     both = deliveries.dropna(subset=["path_us", "opt_us"])
     opt_us = int(both["opt_us"].sum())
@@ -46,10 +46,10 @@ def routing_cost(deliveries: pd.DataFrame) -> RoutingCost:
 
 
 def tree_selections(evidence: Evidence) -> pd.Series | None:
-    """For each published event the selection of cores whose tree it was published on.
+    """For each published event, the selection of cores whose tree it was published on.
 
-    All versions that are built for one list of cores are numbered up to that of the list. It is 0
-    where no cores were selected; None if no event says which tree it was published on.
+    All versions that are built for one list of cores are numbered up to that of the list. The
+    selection is 0 if no cores were selected; None if no event has the version of its tree.
     """
     versions = evidence.tables.published["version"]
     if versions.isna().all():

@@ -32,5 +32,5 @@ def relative_delay(rows: pd.DataFrame, over: str) -> dict[str, Any] | None:
 
 
 def ratio(part: float, whole: float) -> float | None:
-    """A quotient; None if there is nothing to divide by."""
+    """A quotient; None if the divisor is 0."""
     return float(part / whole) if whole else None

@@ -1,4 +1,4 @@
-"""What is sent: messages, packets, and the load of events on links."""
+"""Messages, packets, and the load of events on links."""
 
 from collections import Counter
 from typing import Any
@@ -16,10 +16,10 @@ def _packets(evidence: Evidence) -> PacketSummary:
 
 
 def link_stress(evidence: Evidence) -> dict[str, Any] | None:
-    """Copies of one event on one physical link in one direction, where there are any.
+    """Copies of one event on one physical link in one direction, over links that it crossed.
 
-    Copies that were repeated, as an acknowledgement was late or lost, count as well: they load the
-    link. `total` is the load of events on the network: one for each link that each copy crossed.
+    Repeated transmissions count as well, because they load the link. `total` is the load of events
+    on the network: one for each link that each copy crossed.
     """
     found = _packets(evidence)
     if not found.stress.get("count"):
@@ -44,7 +44,7 @@ def packets(evidence: Evidence) -> dict[str, Any]:
 
 
 def counted_by_agents(evidence: Evidence) -> Counter[str]:
-    """What the agents counted that lived to the end, added up."""
+    """The sum of the counts of agents that ran to the end."""
     totals: Counter[str] = Counter()
     for report in evidence.run.lives.reports.values():
         totals.update({name: n for name, n in report.values.items() if isinstance(n, int)})
@@ -59,8 +59,8 @@ def matching_receptions(evidence: Evidence) -> int:
 def control_efficiency(evidence: Evidence) -> float | None:
     """Every message sent, divided by the matching events that peers received.
 
-    Messages are counted as often as they were sent, acknowledgements included. 1 is ideal: every
-    event goes straight to those who want it, and nothing else is sent.
+    Repetitions and acknowledgements count. 1 is ideal: every event is sent directly to its
+    subscribers, and nothing else is sent.
     """
     if evidence.packets is not None:
         sent = sum(row["copies"] for row in evidence.packets.messages)
@@ -71,7 +71,8 @@ def control_efficiency(evidence: Evidence) -> float | None:
 
 
 def control_efficiency_of_routing(evidence: Evidence) -> float | None:
-    """Messages that trees, subscriptions and events take, by matching events that peers received.
+    """Messages of trees, subscriptions and events, divided by the matching events that peers
+    received.
 
     Each message counts once, and periodic ones (role upkeep) do not.
     """

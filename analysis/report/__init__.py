@@ -1,7 +1,7 @@
-"""The report of a run: one HTML file that needs nothing else, and figures for print beside it.
+"""The report of a run: one self-contained HTML file, and figures for print.
 
-Everything is read from the run directory with Arrow, so no Spark session is needed; what a run
-does not have is said where it would be.
+Everything is read from the run directory with Arrow, without Spark. The report names the parts that
+a run does not have.
 """
 
 from analysis.report.document import write_report

@@ -1,4 +1,4 @@
-"""Cumulative distributions of RDP and link stress, thinned to what a figure can show."""
+"""Cumulative distributions of RDP and link stress, reduced to what a figure can show."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""The HTML file: the page with its style, its script and its data in one."""
+"""The HTML file: the page with its style, its scripts and its data."""
 
 import html
 import json
@@ -32,7 +32,7 @@ def write_report(run: Path) -> Path:
 def gather(
     run: ReportedRun, distributions: list[Distribution], timeline: dict[str, Any]
 ) -> dict[str, Any]:
-    """Everything that the page shows."""
+    """The content of the page."""
     return {
         "title": summary.title(run),
         "subtitle": summary.subtitle(run),
@@ -74,7 +74,7 @@ def _map(run: ReportedRun) -> dict[str, Any]:
 
 
 def compose_page(content: dict[str, Any]) -> str:
-    """The page with this content; it fetches nothing."""
+    """The page with this content; it loads nothing from the network."""
     page = files("analysis.report").joinpath("page")
     scripts = (page.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS)
     parts = {
@@ -97,7 +97,7 @@ def _embed(content: dict[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same without infinities and what is not a number, which JSON does not have."""
+    """The same without infinities and NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {str(key): _finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The words of metrics and checks, and where they stand in a report: all from their tables."""
+"""The names and explanations of metrics and checks in a report, from their tables."""
 
 from typing import NamedTuple
 
@@ -8,16 +8,16 @@ from analysis.metrics.table import METRICS, find_metric
 
 
 class Explanation(NamedTuple):
-    """A metric in words."""
+    """The label and the explanation of a metric."""
 
     label: str
     explain: str
 
 
 class ReportGroup(NamedTuple):
-    """Metrics that belong together, on one side of the page.
+    """Metrics of one group, on one side of the page.
 
-    Where `of` names a metric, the metrics are its parts.
+    If `of` names a metric, the metrics are its parts.
     """
 
     title: str
@@ -41,7 +41,7 @@ def read_groups() -> list[ReportGroup]:
 
 
 def explain(name: str) -> Explanation:
-    """The words for a metric; one that nobody has explained goes by its name."""
+    """The label and explanation of a metric; an unknown one has its key as its label."""
     metric = find_metric(name)
     if metric is not None:
         return Explanation(metric.label, metric.explanation)

@@ -1,4 +1,4 @@
-"""The faults of a run for its report: those at one time together, with how long they disturbed."""
+"""The faults of a run for its report: those at one time together, with their recovery time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _MEASURED = ("recovery_s", "late", "missing", "deliveries", "note")
 
 
 def played_faults(run: ReportedRun) -> list[Row]:
-    """What failed or healed, in order of time, as it was played; churn is part of it."""
+    """All faults and repairs as carried out, in order of time, those of churn included."""
     keys = ("at_s", "action", "target", "is_repair")
     faults = ({"target": "", **fault} for fault in run.faults)
     rows = ({key: fault[key] for key in keys} for fault in faults)
@@ -21,7 +21,7 @@ def played_faults(run: ReportedRun) -> list[Row]:
 
 
 def read_moments(run: ReportedRun) -> list[Row]:
-    """A row for each time at which something failed or healed, with what `recovery` says of it.
+    """A row for each time of faults or repairs, with its part of the metric `recovery`.
 
     `what` has every name, `label` is short.
     """
@@ -55,7 +55,7 @@ def _words(faults: Sequence[Row], most: int) -> str:
         targets.setdefault(str(fault["action"]), []).append(str(fault["target"]))
     parts = []
     for action, names in targets.items():
-        # One more name takes no more room than the words that stand for it.
+        # One more name takes no more room than the words in its place.
         shown = names if len(names) <= most + 1 else names[:most]
         rest = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
         parts.append(f"{action} {', '.join(shown)}{rest}")

@@ -1,6 +1,6 @@
-"""The map of a report: nodes, links with what they carried, the overlay and the routing trees.
+"""The map of a report: nodes, links with their load, the overlay and the routing trees.
 
-Nodes go by their number and columns are lists, so that a network of thousands stays small.
+Nodes are numbered and columns are lists, so that the data of thousands of nodes stay small.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _LOADS = ("max_stress", "event_packets", "packets", "bytes")
 
 
 class Measure(NamedTuple):
-    """Something that links differ in; `short` is for the head of a column."""
+    """A value of links that the map can show; `short` is for the head of a column."""
 
     key: str
     label: str

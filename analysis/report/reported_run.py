@@ -1,4 +1,4 @@
-"""What a report reads of a run directory, of which any part may be missing."""
+"""The data of a run directory for a report; any part may be missing."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -33,12 +33,12 @@ class ReportedRun:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the run never came to its end."""
+        """Whether the run is incomplete."""
         return self._recorded.is_partial
 
     @property
     def run(self) -> Document:
-        """What `run.json` says; empty if it says nothing."""
+        """The content of `run.json`; empty if it is missing."""
         return self._recorded.document
 
     @property
@@ -48,22 +48,22 @@ class ReportedRun:
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """The faults that were carried out, those of churn among them."""
+        """The faults that were carried out, those of churn included."""
         return self._recorded.faults
 
     @property
     def verdict(self) -> Document:
-        """What `verdict.json` says."""
+        """The content of `verdict.json`."""
         return self._recorded.verdict
 
     @property
     def metrics(self) -> Document:
-        """What `metrics.json` says."""
+        """The content of `metrics.json`."""
         return self._recorded.metrics
 
     @cached_property
     def text(self) -> str:
-        """The experiment as given."""
+        """The experiment file."""
         try:
             return (self.path / "experiment.toml").read_text()
         except (OSError, UnicodeDecodeError):
@@ -71,7 +71,7 @@ class ReportedRun:
 
     @cached_property
     def underlay(self) -> Underlay | None:
-        """The network as it was built, if it was written down."""
+        """The network as it was built, if it was recorded."""
         return self._recorded.underlay if (self.path / "underlay.json").is_file() else None
 
     @cached_property
@@ -87,18 +87,18 @@ class ReportedRun:
 
     @cached_property
     def unicast(self) -> Unicast | None:
-        """What IP does between the peers of the overlay, if there are two."""
+        """Unicast between the peers of the overlay, if there are two."""
         if self.overlay is None or len(self.overlay.peers) < 2:
             return None
         return self._recorded.peer_unicast
 
     def records(self, *kinds: str) -> list[AgentRecord]:
-        """What agents recorded of some kinds."""
+        """The records of some kinds."""
         try:
             return self._recorded.records.rows(*kinds)
         except AnalysisError:
             return []
 
     def table(self, name: str, columns: Sequence[str]) -> pa.Table | None:
-        """Some columns of an analysed table; None if it is not there or is not readable."""
+        """Some columns of an analysed table; None if it is missing or cannot be read."""
         return self._recorded.table(name, columns)

@@ -1,4 +1,4 @@
-"""What happened in each second of a run: events, deliveries, traffic by kind, faults."""
+"""Events, deliveries, traffic by kind and faults in each second of a run."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from analysis.run_directory import is_failure
 
 Counts = dict[int, int]
 
-_MOST_KINDS = 8  # as many as there are colours that can be told apart
+_MOST_KINDS = 8  # as many as there are distinguishable colours
 _SECOND_US = 1_000_000
 _OTHER = "other"
 

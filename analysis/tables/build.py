@@ -1,7 +1,7 @@
-"""The tables of a run, written once as Parquet: what packets, records and the truth say, joined.
+"""The tables of a run, written once as Parquet: packets, records and the true network, joined.
 
-A build is one folder that appears when it is complete. `tables.json` in it says what it was made
-from, so that it is used again as long as that has not changed.
+A build is a folder that appears when it is complete. `tables.json` in it lists the source files, so
+that the tables are used again while those have not changed.
 """
 
 import json
@@ -44,7 +44,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Tables:
-    """The tables of a run as frames, by name, with what there is to say about them."""
+    """The tables of a run as frames, by name, with notes."""
 
     folder: Path
     frames: dict[str, DataFrame]
@@ -57,7 +57,7 @@ class Tables:
 def build_tables(
     spark: SparkSession, run: RecordedRun, again: bool = False, say: Say = lambda _: None
 ) -> Tables:
-    """The tables of a run, from its `analysis/tables` if they are there and of these files."""
+    """The tables of a run: those in `analysis/tables` if their sources have not changed."""
     folder = run.path / "analysis" / "tables"
     made_from = [*fingerprint(run.sources), _fingerprint_of(run.figures)]
     known = None if again else read_manifest(folder, made_from)
@@ -75,7 +75,7 @@ def build_tables(
 
 
 def fingerprint(sources: Sequence[Path]) -> list[list[Any]]:
-    """Which files, how large and how old."""
+    """The names, sizes and times of files."""
     files = [(path, path.stat()) for path in sources]
     return [[str(path.name), about.st_size, about.st_mtime_ns] for path, about in files]
 
@@ -87,7 +87,7 @@ def _fingerprint_of(figures: Mapping[str, Any]) -> list[Any]:
 
 
 def write_manifest(folder: Path, made_from: list[list[Any]], notes: dict[str, str]) -> None:
-    """Write down what tables were made from."""
+    """Write the sources of the tables."""
     content = {"version": _VERSION, "made_from": made_from, "notes": notes}
     (folder / "tables.json").write_text(json.dumps(content, indent=1) + "\n")
 
@@ -102,7 +102,7 @@ def read_manifest(folder: Path, made_from: list[list[Any]]) -> dict[str, str] | 
 
 
 def read_sources(folder: Path) -> set[str]:
-    """The names of the files that tables were made from, as far as that can be read."""
+    """The names of the files that tables were made from, as far as they can be read."""
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         found = json.loads((folder / "tables.json").read_text())
         return {str(source[0]) for source in found["made_from"]}
@@ -110,7 +110,7 @@ def read_sources(folder: Path) -> set[str]:
 
 
 class _Building:
-    """One build: frames that are on disk already, from which the next ones are made."""
+    """One build: frames on disk, from which the next ones are made."""
 
     def __init__(self, spark: SparkSession, run: RecordedRun, draft: Path, say: Say) -> None:
         self._spark, self._run, self._draft, self._say = spark, run, draft, say
@@ -240,7 +240,7 @@ class _Building:
         return None if run_id is None else int(str(run_id), 16)
 
     def _write(self, name: str, frame: DataFrame, is_small: bool = True) -> DataFrame:
-        """Write a table, and read it from there from now on."""
+        """Write a table, and read it from disk from now on."""
         path = str(self._draft / name)
         rows = conform(frame, name)
         if is_small:
@@ -260,7 +260,7 @@ def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
 
 
 def _is_whole(file: str) -> bool:
-    """Whether a Parquet file has its end."""
+    """Whether a Parquet file has its footer."""
     try:
         pq.ParquetFile(file).close()
     except (OSError, pa.ArrowInvalid):

@@ -1,8 +1,8 @@
-"""The tables that agents' records give: what was published, who wanted it, and who got it.
+"""The tables from agents' records: published events, matching subscriptions, and deliveries.
 
-What the workload planned is joined with the times that agents recorded (`subscribed`,
-`event_published`, `event_received`, `delivered`). The frames are pandas' and have the columns of
-`docs/tables.md`; single runs and the tasks of sweeps compute them the same way.
+The workload is joined with the times that agents recorded (`subscribed`, `event_published`,
+`event_received`, `delivered`). The frames are pandas frames with the columns of `docs/tables.md`;
+single runs and the tasks of sweeps compute them the same way.
 """
 
 from collections import Counter
