@@ -63,7 +63,7 @@ is still carried out; its own sender resends the part elsewhere.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, final
 
@@ -159,6 +159,10 @@ class Custody:
     def is_empty(self) -> bool:
         """Whether everything that was sent is done."""
         return not self._sent
+
+    def open_messages(self) -> Iterator[Any]:
+        """The messages that were sent and are not done, and those that are held."""
+        return (sent.message for sent in self._sent.values())
 
     def find(self, key: Hashable) -> Part | None:
         """The handled part with this key, if this peer remembers one."""

@@ -8,6 +8,9 @@ A range is taken over where its first peer has died: its successor then owns the
 handles what of the range is left from itself on. `agents.pubsub.custody` sends parts again. A peer
 that has not yet read a table of the whole ring holds the parts that it is to divide. One that has a
 new successor hands ranges to it, whether or not it knows of subscribers there.
+
+An event finishes in the epoch that it was published in, on the ring of that epoch. Where a ring is
+planned anew, its tables are read before the overlay begins the epoch.
 """
 
 from collections.abc import Hashable
@@ -17,9 +20,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agents.announcements import (
+    EpochBegun,
+    EpochDrained,
+    EpochEnded,
+    EpochPrepared,
     Interests,
     PeerLost,
     PeerRestarted,
+    PreparesEpoch,
     Publish,
     Ready,
     RingView,
@@ -83,6 +91,8 @@ class Nsmf(Protocol):
         self._delivered: set[int] = set()
         self._version = -1
         self._is_ready = False
+        self._unprepared: set[int] = set()
+        self._undrained: set[int] = set()
 
     @property
     def rule(self) -> Rule:
@@ -107,24 +117,29 @@ class Nsmf(Protocol):
                 else:
                     effects += tables.restart(now_us, content.peer)
             effects += self._custody.on_announcement(now_us, content)
-        return [*effects, *self._follow_tables(now_us)]
+        elif isinstance(content, EpochBegun):
+            self._current = self._rings.get(content.epoch, self._current)
+            self._undrained = {epoch for epoch in self._rings if epoch < content.epoch}
+        elif isinstance(content, EpochEnded):
+            effects += self._end_epoch(content.epoch)
+        return [*effects, *self._follow_tables(now_us), *self._drain()]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
         """Pass events on, and keep tables."""
         if isinstance(message, RangeEvent):
             return self._on_event(now_us, sender, message)
         if isinstance(message, Custody.messages):
-            return self._custody.on_message(now_us, sender, message)
+            effects = self._custody.on_message(now_us, sender, message)
+            return [*effects, *self._drain()]
         tables = self._rings.get(message.epoch)
         if tables is None:
             return ()
-        effects = tables.on_message(now_us, sender, message)
-        return [*effects, *self._follow_tables(now_us)]
+        return [*tables.on_message(now_us, sender, message), *self._follow_tables(now_us)]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
         """Do what is due."""
         if self._custody.is_own_timer(name):
-            return self._custody.on_timer(now_us, name)
+            return [*self._custody.on_timer(now_us, name), *self._drain()]
         if name == "quiet":
             return self._end_quiet()
         assert isinstance(name, tuple)
@@ -153,9 +168,30 @@ class Nsmf(Protocol):
             return tables.change_view(now_us, view)
         tables = Tables(now_us, self.me, view, self._topics)
         self._rings[view.epoch] = tables
-        if self._current is None or view.epoch > self._current.epoch:
+        self._unprepared.add(view.epoch)
+        if self._current is None:
             self._current = tables
-        return tables.start(now_us)
+        return [Announce(PreparesEpoch(view.epoch)), *tables.start(now_us)]
+
+    def _end_epoch(self, epoch: int) -> Effects:
+        """Forget the ring of an epoch."""
+        self._unprepared.discard(epoch)
+        self._undrained.discard(epoch)
+        tables = self._rings.pop(epoch, None)
+        if tables is None:
+            return ()
+        if self._current is tables:
+            self._current = max(self._rings.values(), key=lambda one: one.epoch, default=None)
+        return [CancelTimer(name) for name in tables.timers]
+
+    def _drain(self) -> Effects:
+        """Tell which epochs that have been followed by another have no events left here."""
+        if not self._undrained:
+            return ()
+        held = self._custody.open_messages()
+        drained = sorted(self._undrained - {event.epoch for event in held})
+        self._undrained -= {*drained}
+        return [Announce(EpochDrained(epoch)) for epoch in drained]
 
     def _publish(self, now_us: int, publish: Publish) -> Effects:
         """Send an event to the whole ring."""
@@ -251,15 +287,30 @@ class Nsmf(Protocol):
             return ()
         self._version = version
         effects = self._custody.retry(now_us)
-        if self._is_ready:
+        if self._is_ready and not self._unprepared:
             return effects
-        if self._is_alone or (self._current is not None and self._current.is_settled):
+        if self._is_alone or any(tables.is_settled for tables in self._awaited()):
             return [*effects, SetTimer("quiet", _QUIET_US)]
         return [*effects, CancelTimer("quiet")]
 
+    def _awaited(self) -> list[Tables]:
+        """The rings that this peer has to get ready for."""
+        epochs = self._unprepared if self._is_ready else self._rings.keys()
+        return [self._rings[epoch] for epoch in epochs]
+
     def _end_quiet(self) -> Effects:
-        self._is_ready = True
-        return [Announce(Ready())]
+        """After a time without changes: tell what is complete."""
+        effects: list[Effect] = []
+        for epoch in sorted(self._unprepared):
+            if self._is_alone or self._rings[epoch].is_settled:
+                self._unprepared.discard(epoch)
+                effects.append(Announce(EpochPrepared(epoch)))
+        if not self._is_ready and (
+            self._is_alone or (self._current is not None and self._current.is_settled)
+        ):
+            self._is_ready = True
+            effects.append(Announce(Ready()))
+        return effects
 
 
 class BeaConvey(Nsmf):

@@ -112,8 +112,9 @@ class Tables:
         """Begin to read, and the periodic work."""
         return [SetTimer(self._timer("tick"), _TICK_US), *self._follow_all(now_us)]
 
-    def stop(self) -> list[Any]:
-        """The names of timers that are set."""
+    @property
+    def timers(self) -> list[tuple[str, int, str]]:
+        """The names of timers that may be set."""
         return [self._timer("tick"), self._timer("push")]
 
     def change_view(self, now_us: int, view: RingView) -> list[Effect]:

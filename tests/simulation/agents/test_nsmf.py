@@ -1,5 +1,6 @@
 """NSMF and BeaConvey's rules on rings: messages of the offline walk, delivery exactly once."""
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -7,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from agents.announcements import EpochBegun, EpochEnded, Place, RingView
 from agents.pubsub.nsmf.division import Rule
 from agents.pubsub.nsmf.forwarder import BeaConvey, Nsmf
 from agents.pubsub.nsmf.tables import Tables
@@ -129,6 +131,44 @@ def test_whoever_stays_gets_everything_once_while_others_come_and_go(rule: Rule,
             peers.run(chance.random())
     assert peers.run(30).faults(stay) == []
     assert wrong_tables(peers, 3) == []
+
+
+def planned_view(peers: TopicCrowd, ranks: list[int], number: int, epoch: int) -> RingView:
+    """What a peer knows of a full ring of ranks with Chord's fingers."""
+    count = len(ranks)
+
+    def place(steps: int) -> Place:
+        rank = (ranks[number] + steps) % count
+        return Place(peers.address[ranks.index(rank)], rank << 40)
+
+    fingers = tuple(place(1 << phase) for phase in range(count.bit_length() - 1))
+    after = tuple(place(steps) for steps in (1, 2, 3))
+    return RingView(ranks[number] << 40, count << 40, place(-1), after, fingers, epoch)
+
+
+def test_a_new_epoch_while_events_flow_loses_and_repeats_nothing() -> None:
+    peers, chance, everybody = crowd(16, rule="pal"), Random(5), list(range(16))
+    peers.run(9)
+    ranks = chance.sample(everybody, 16)
+
+    def tell_all(content: Callable[[int], Any]) -> None:
+        for number in chance.sample(everybody, 16):
+            peers.tell(number, content(number))
+            peers.publish(chance.choice(everybody), chance.randrange(5))
+            peers.run(chance.random() / 50)
+
+    tell_all(lambda number: planned_view(peers, ranks, number, 1))
+    peers.run(9)
+    assert peers.recorded("EpochPrepared").count((3, {"epoch": 1})) == 1
+    assert {number for number, values in peers.recorded("EpochPrepared")} == {*everybody}
+    tell_all(lambda _: EpochBegun(1))
+    peers.run(3)
+    assert sorted(n for n, _ in peers.recorded("EpochDrained")) == everybody
+    tell_all(lambda _: EpochEnded(0))
+    tell_all(lambda _: None)
+    assert peers.run(3).faults(everybody) == []
+    assert {tables_of(peers, n).epoch for n in everybody} == {1}
+    assert wrong_tables(peers, 5) == []
 
 
 def run_on_ring(folder: Path, **changes: Any) -> tuple[Path, dict[str, Any]]:
