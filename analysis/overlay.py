@@ -1,8 +1,9 @@
-"""The discovery overlay at the end of a run, from the records of its agents.
+"""The overlay at the end of a run, from the records of its agents.
 
 A peer records every neighbour that it gets or loses, and every route that it finds. An overlay link
-is one that both of its ends hold (the TDO paper, section 2, assumes symmetric links). The peers are
-the hosts whose agents ran to the end of the run and had not left.
+is one that both of its ends hold (the TDO paper, section 2, assumes symmetric links); in a directed
+overlay it exists while its owner holds it. The peers are the hosts whose agents ran to the end of
+the run and had not left.
 """
 
 from collections import Counter

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end(*_: object) -> None:
-    """Leave in good order when asked to end, so that networks are taken down."""
+    """End in good order on a signal, so that networks are removed."""
     raise SystemExit("tdo: ended by a signal")
 
 

@@ -1,7 +1,7 @@
-"""Where data files of users are: social graphs, latency matrices.
+"""The places of users' data files: social graphs, latency matrices.
 
 A file is looked up from the folder of the experiment file, then in the folder given by `--data`,
-else in `$TDO_DATA`, else in `data/`. None of these files comes with the testbed.
+else in `$TDO_DATA`, else in `data/`. None of these files are part of the testbed.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def default_data_folder() -> Path:
-    """The folder for data files where no command says another."""
+    """The folder for data files if no command names another."""
     return Path(os.environ.get("TDO_DATA") or "data").resolve()
 
 

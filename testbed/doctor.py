@@ -1,4 +1,4 @@
-"""What this machine can do for the testbed, each miss with the command that mends it."""
+"""Checks of what this machine can do for the testbed, each with a command to fix a miss."""
 
 import os
 import resource
@@ -23,13 +23,13 @@ _TOOLS = {
     "traceroute": "traceroute",
     "tcpdump": "tcpdump",
 }
-_SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # sudo has them, users may not
+_SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # of sudo, not always of users
 _NEEDED_TOOLS = {"nft", "mnexec", "nsenter"}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at; a miss of a needed thing makes emulated runs impossible."""
+    """The result of one check; a miss of a needed thing makes emulated runs impossible."""
 
     name: str
     is_good: bool
@@ -39,7 +39,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Everything worth knowing about this machine."""
+    """All checks of this machine."""
     return [
         _python(),
         _root(),
@@ -55,7 +55,7 @@ def examine() -> list[Finding]:
 
 
 def can_emulate(findings: list[Finding]) -> bool:
-    """Whether nothing is missing that an emulated run needs."""
+    """Whether an emulated run has everything that it needs."""
     return all(finding.is_good for finding in findings if finding.is_needed)
 
 

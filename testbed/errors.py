@@ -8,7 +8,7 @@ class UsageError(TestbedError):
 
 
 class EmulationError(TestbedError):
-    """The machine said no, or cannot do what was asked."""
+    """The machine refused something, or cannot do what was asked."""
 
 
 class ExperimentError(UsageError):

@@ -1,4 +1,4 @@
-"""Files written with sudo belong to the user who typed it."""
+"""Ownership of files written with sudo: they belong to the user who called sudo."""
 
 import os
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def hand_over(written: list[Path]) -> None:
-    """Give what was written with sudo to the user who typed it."""
+    """Give files written with sudo to the user who called sudo."""
     user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
     if os.geteuid() != 0 or user is None or group is None:
         return

@@ -1,10 +1,10 @@
-"""Which process is meant: ids come again, an id with its start and the machine's boot does not."""
+"""Identification of processes: by id, start time and boot, because ids are reused."""
 
 from pathlib import Path
 
 
 def start_time(pid: int) -> int:
-    """When a process started, in the kernel's ticks; 0 if it has ended."""
+    """The start time of a process in the kernel's ticks; 0 if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -13,10 +13,10 @@ def start_time(pid: int) -> int:
 
 
 def boot_id() -> str:
-    """What tells this boot of the machine from every other."""
+    """The identity of the present boot of the machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def is_running(pid: int, started: int, boot: str) -> bool:
-    """Whether the very process is there that had this id, start and boot."""
+    """Whether the process with this id, start time and boot is running."""
     return started > 0 and boot == boot_id() and start_time(pid) == started

@@ -1,1 +1,1 @@
-"""Runs that go on without a terminal: starting them, keeping them, finding out about them."""
+"""Runs without a terminal: start, supervision and status."""

@@ -1,7 +1,7 @@
-"""The process that starts a detached run, waits for it and writes down how it ended.
+"""The process that starts a detached run, waits for it and records how it ended.
 
-It is all that is needed to tell an end from a violent end, takes a few megabytes, and hands on
-requests to end, so that networks are taken down. If it is killed, the run goes on.
+It distinguishes a normal end from a kill, takes a few megabytes, and passes on requests to end, so
+that networks are removed. If it is killed, the run continues.
 """
 
 import os
@@ -18,7 +18,7 @@ DETACHED_VARIABLE = "TDO_DETACHED"
 
 
 def keep(folder: RunFolder) -> None:
-    """Start the run of a folder, say so on standard output, and stay until it has ended."""
+    """Start the run of a folder, report that on standard output, and wait until it has ended."""
     state = folder.read()
     with folder.log.open("ab") as log:
         run = subprocess.Popen(

@@ -1,13 +1,14 @@
-"""What is on disk about a detached run, and what it says about how the run is doing.
+"""The state of a detached run on disk, from which its status is read.
 
     results/.runs/<id>/
-      state.json   what was started, when, where, and which processes
-      log          what the run prints
-      exit         how it ended; room for it is taken beforehand, as disks fill up
-      fetched      made when the results were brought to another machine and found whole
+      state.json   the command, its start, its place, and the processes
+      log          the output of the run
+      exit         how it ended; its space is reserved beforehand, because disks may fill up
+      fetched      exists after the results were fetched by another machine and checked
 
-Nothing serves this: whoever can read the folder can ask. It lies below the results because it
-has to outlive a reboot, as they do. What a run has come to is read from what it prints.
+There is no daemon: any process that can read the folder can read the status. The folder is below
+the results, because it must survive a reboot. The verdict and the directory are read from the
+output.
 """
 
 import json
@@ -33,7 +34,7 @@ _ENDED_WELL = (0, 3)
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How a detached run is doing; `died` says what went wrong, if something did."""
+    """The status of a detached run; `died` has the cause if it did not end normally."""
 
     id: str
     name: str
@@ -69,7 +70,7 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """What the run prints."""
+        """The output of the run."""
         return self.path / "log"
 
     def create(self, state: Mapping[str, Any]) -> None:
@@ -86,26 +87,26 @@ class RunFolder:
         self.write(state)
 
     def read(self) -> dict[str, Any]:
-        """What was started."""
+        """The command that was started."""
         state: dict[str, Any] = json.loads((self.path / "state.json").read_text())
         return state
 
     def write(self, state: Mapping[str, Any]) -> None:
-        """Say what was started, in one step."""
+        """Write the command in one step."""
         draft = self.path / "state.json.new"
         draft.write_text(json.dumps(state, indent=1) + "\n")
         draft.replace(self.path / "state.json")
 
     def write_exit(self, status: int) -> None:
-        """Say how the run ended, without a byte more of disk."""
+        """Write how the run ended, without using more disk space."""
         text = json.dumps({"status": status, "ended_at": now()})
         with (self.path / "exit").open("r+") as file:
             file.write(text.ljust(_EXIT_ROOM))
 
     def status(self) -> RunStatus:
-        """How the run is doing."""
+        """The status of the run."""
         state = self.read()
-        was_alive = _is_alive(state)  # asked first: what ends later has still said how
+        was_alive = _is_alive(state)  # first: a process that ends later has written its end
         ended = self._read_exit()
         lines = _read_lines(self.log)
         outcome = _find_outcome(lines)

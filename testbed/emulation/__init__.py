@@ -1,1 +1,1 @@
-"""Underlays as real networks: Mininet nodes, delay links, and a ledger to clean up by."""
+"""Underlays as real networks: Mininet nodes, delay links, and a ledger for cleaning up."""

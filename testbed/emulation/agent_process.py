@@ -36,7 +36,7 @@ _SO_RCVBUFFORCE = 33
 
 
 class AgentProcess:
-    """The agents of some hosts, from the open sockets to the last record."""
+    """The agents of some hosts, from opening the sockets to the last record."""
 
     def __init__(self, setting: dict[str, Any], log: RecordLog) -> None:
         self._setting = setting
@@ -45,14 +45,14 @@ class AgentProcess:
         self._shared: dict[str, Any] = {}
         self._log = log
         for section, settings in setting["layers"].items():
-            find_protocol(section, settings["kind"])  # loaded now, while no timer waits for it
+            find_protocol(section, settings["kind"])  # imported now, while no timer waits
         self._held = HeldClock(setting["clock"])
         self._slots = {spec.host: self._open_slot(spec, at) for spec, at in specs}
         self._planned = set(self._specs)
         self._lives = dict.fromkeys(self._specs, setting["first_life"])
 
     def run(self) -> dict[str, Any]:
-        """Serve until the run is over; returns figures about it."""
+        """Serve until the end of the run; returns measurements."""
         origin_ns = json.loads(_read_line())["origin_ns"]
         clock = Clock(self._held, origin_ns, self._setting["time_scale"])
         loop = SocketLoop(clock, self._log.write)
@@ -99,7 +99,7 @@ class AgentProcess:
         loop.place_agent(self._slots[host], agent)
 
     def _obey(self, loop: SocketLoop) -> None:
-        """Carry out a command; without anybody to give commands there is nothing to run for."""
+        """Carry out a command; the end of standard input ends the process."""
         line = _read_line()
         if not line:
             sys.exit("the testbed has ended")
@@ -115,7 +115,7 @@ class AgentProcess:
 
 
 def _read_line() -> bytes:
-    """The next line of standard input and no more, so that polling sees what follows it."""
+    """The next line of standard input and no more, so that polling sees the following ones."""
     with open(0, "rb", buffering=0, closefd=False) as unbuffered:
         return unbuffered.readline()
 
@@ -123,12 +123,12 @@ def _read_line() -> bytes:
 def main() -> None:
     """Run the agents described on standard input."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a protocol prints goes to its log
+    os.dup2(2, 1)  # output of a protocol goes to its log
     setting = json.loads(_read_line())
     raise_descriptor_limit()
     with Path(setting["log"]).open("w", buffering=1) as file:
         process = AgentProcess(setting, RecordLog(file))
-        gc.disable()  # it would hold up all agents at once, and find next to nothing
+        gc.disable()  # it would pause all agents at once, and free almost nothing
         hurry(AGENTS_FIRST)
         become_nobody()
         answers.write(json.dumps({"ready": True}) + "\n")

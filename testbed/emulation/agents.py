@@ -1,4 +1,4 @@
-"""The processes that run agents on an emulated network, as seen from outside."""
+"""The processes that run agents on an emulated network, and their control."""
 
 import json
 import select
@@ -20,7 +20,7 @@ _PATIENCE_S = 60.0
 
 @dataclass
 class _Group:
-    """The agents of one process; the log counts its lives, as a killed one may be restarted."""
+    """The agents of one process; the log counts its starts, as a killed one may be restarted."""
 
     specs: Sequence[AgentSpec]
     process: subprocess.Popen[str] | None = None
@@ -58,14 +58,14 @@ class AgentProcesses:
             self._expect(group)
 
     def go(self) -> int:
-        """Let the run begin; returns the time when it does, on the clock of the network."""
+        """Start the run; returns its start time on the clock of the network."""
         self._origin_ns = self._network.clock.now_ns() + _HEAD_START_NS
         for group in self._groups:
             self._tell(group, {"origin_ns": self._origin_ns})
         return self._origin_ns
 
     def kill(self, host: str) -> None:
-        """Let an agent vanish: its process where it has one of its own."""
+        """Kill an agent: its process, if it has its own."""
         group = self._group(host)
         if len(group.specs) > 1:
             self._tell(group, {"kill": host})
@@ -75,7 +75,7 @@ class AgentProcesses:
             group.process = None
 
     def leave(self, host: str) -> None:
-        """Let an agent say goodbye and leave; a process of its own goes on without it."""
+        """Stop an agent; a process of its own continues without it."""
         group = self._group(host)
         if group.process is not None:  # it was not killed before
             self._tell(group, {"stop": host})
@@ -98,7 +98,7 @@ class AgentProcesses:
                 self._expect(group, at_end=True)
 
     def finish(self) -> list[dict[str, Any]]:
-        """Wait for all processes to end by themselves; returns the figures each of them gave."""
+        """Wait for all processes to end; returns their measurements."""
         return [self._expect(group, at_end=True) for group in self._groups if group.process]
 
     def stop(self) -> None:
@@ -154,10 +154,10 @@ class AgentProcesses:
             group.process.stdin.write(json.dumps(message) + "\n")
             group.process.stdin.flush()
         except BrokenPipeError:
-            self._expect(group, at_end=True)  # raises with its last words
+            self._expect(group, at_end=True)  # raises with the last line of its log
 
     def _expect(self, group: _Group, at_end: bool = False) -> dict[str, Any]:
-        """The next answer of a process; its last words if it has ended instead."""
+        """The next answer of a process; raises with the last line of its log if it has ended."""
         process = group.process
         if process is None or process.stdout is None:
             raise EmulationError(f"agents of {group.specs[0].host}: expected them to run")

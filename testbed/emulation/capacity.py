@@ -1,4 +1,4 @@
-"""What a network will take of this machine, said before it is built."""
+"""The requirements of a network, checked before it is built."""
 
 import resource
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from testbed.errors import EmulationError
 from topologies.underlay import Underlay
 
-# So that the estimate lies above all that `tdo bench build` measured: 80 MB for 100 routers and
-# 62 hosts, 550 MB for 800 and 500, and 1.5 to 2.2 GB for 1,640 and 1,024.
+# Above everything that `tdo bench build` measured: 80 MB for 100 routers and 62 hosts, 550 MB
+# for 800 and 500, and 1.5 to 2.2 GB for 1,640 and 1,024.
 _MB_FIXED, _MB_PER_NODE, _MB_PER_LINK, _MB_PER_MILLION_ROUTES = 100, 0.25, 0.15, 300
 _SPARE_DESCRIPTORS = 200
 
 
 def available_mb() -> float:
-    """The memory that new work can have without swapping."""
+    """The memory that is available without swapping."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) / 1024
@@ -21,14 +21,14 @@ def available_mb() -> float:
 
 
 def needed_mb(routers: int, hosts: int, links: int) -> float:
-    """An estimate of the memory a network takes, most of it in the kernel."""
+    """An estimate of the memory of a network, most of it in the kernel."""
     routes = routers * routers / 1e6
     nodes = (routers + hosts) * _MB_PER_NODE
     return _MB_FIXED + nodes + links * _MB_PER_LINK + routes * _MB_PER_MILLION_ROUTES
 
 
 def check_capacity(underlay: Underlay, descriptors_per_link: int) -> None:
-    """Raise the limit of open files as far as it goes; say so if the machine is too small."""
+    """Raise the limit of open files as far as needed; raises if the machine is too small."""
     routers, hosts, links = len(underlay.routers), len(underlay.hosts), len(underlay.links)
     found_mb, wanted_mb = available_mb(), needed_mb(routers, hosts, links)
     if wanted_mb > found_mb:

@@ -1,11 +1,11 @@
-"""Capturing the packets of an emulated network, as seen from outside the process that does it.
+"""The control of the process that captures the packets of an emulated network.
 
 Each link is captured once in each direction, at the end where packets are sent: the interface
-`r3-r7` of a capture has what r3 sent to r7. With a delay line, those are the packets as they
-enter the link, so what the link loses is in the capture. Netem delays and loses packets before
-the kernel shows them to anybody, so there they are captured as they leave the link. The
-description of every interface says which. Times are those of the kernel's real-time clock, less
-what the clock of the network has stood still.
+`r3-r7` of a capture has what r3 sent to r7. With a delay line, packets are captured as they enter
+the link, so packets lost on the link are in the capture. Netem delays and drops packets before the
+kernel shows them, so there they are captured as they leave the link. The description of every
+interface says which. Times are those of the kernel's real-time clock, minus the pauses of the
+network's clock.
 """
 
 import json
@@ -42,7 +42,7 @@ _WHERE = {
 
 
 class Capture:
-    """A context manager: entering starts the capture, which is on from then until `finish`."""
+    """A context manager: the capture runs from entering until `finish`."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Capture:
     ) -> None:
         """Capture `all` or `headers` of packets into a new folder.
 
-        It gets no larger than `max_mb`, where 0 stands for half of what is free.
+        It becomes at most `max_mb` large; 0 stands for half of the free disk space.
         """
         self._network = network
         self._folder = folder
@@ -77,7 +77,7 @@ class Capture:
             stderr=subprocess.PIPE,
             text=True,
             env=self._network.ledger.environment,
-            start_new_session=True,  # Ctrl-C is for us to handle
+            start_new_session=True,  # Ctrl-C is handled by the run
         )
         answer = self._ask(self._setting())
         if "error" in answer:
@@ -90,10 +90,10 @@ class Capture:
             self.finish()
 
     def finish(self) -> dict[str, Any]:
-        """End the capture; returns its figures, with an `error` where it ended by itself.
+        """End the capture; returns its measurements, with an `error` if it ended by itself.
 
-        `dropped` is what the kernel had no room for and, among it, `unwritten`, which the disk
-        had no room for; then `full` says why.
+        `dropped` are packets for which the kernel or, as part of it, the disk (`unwritten`) had no
+        room; then `full` has the reason.
         """
         figures = self._ask({})
         self._end()
@@ -126,14 +126,14 @@ class Capture:
         }
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a line and wait for the answer; an `error` where the process cannot give one."""
+        """Send a line and wait for the answer, which has an `error` if the process failed."""
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended, and tells why below
+            pass  # it has ended; the reason follows
         poller = select.poll()  # the descriptor may be too large a number for select
         poller.register(process.stdout, select.POLLIN)
         if not poller.poll(_PATIENCE_S * 1000):
@@ -146,7 +146,7 @@ class Capture:
         return _no_figures(f"the process ended with status {process.returncode}: {last_line}")
 
     def _end(self) -> None:
-        """Wait until the process has closed its sockets, and take over what it wrote."""
+        """Wait until the process has closed its sockets, and take ownership of its files."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -160,7 +160,7 @@ class Capture:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make the folder, which has another owner for a while and so must be ours alone."""
+    """Create the folder, which has another owner during the capture and so must be private."""
     try:
         folder.mkdir(parents=True)
     except OSError as error:

@@ -1,8 +1,7 @@
-"""The files of a capture: a new one whenever one is large, and no more than the disk can bear.
+"""The files of a capture: a new one when one is large, within the available disk space.
 
-All files are complete by themselves: each describes every interface. What cannot be written,
-for want of permission or of space, is counted, and nothing is written after it, so what is
-there has no holes.
+Each file is complete and describes every interface. Packets that cannot be written, for lack of
+permission or space, are counted, and nothing is written after them, so the files have no gaps.
 """
 
 import os
@@ -31,7 +30,7 @@ class CaptureFiles:
     _size: int = 0
 
     def open(self) -> None:
-        """Begin the next file, or be full where there is no room for one."""
+        """Begin the next file, or be full if there is no room for one."""
         if self._file is not None:
             os.close(self._file)
         name = f"packets-{self.files:03}.pcapng"
@@ -86,7 +85,7 @@ class CaptureFiles:
             self.full = f"a file could not be opened ({error.strerror})"
 
     def _write(self, data: bytes, ends: Sequence[int] | NDArray[np.int64]) -> int:
-        """Write blocks with these ends; returns how many the disk took, all of them or not."""
+        """Write blocks with these ends; returns how many the disk accepted."""
         assert self._file is not None
         done, count = 0, len(ends)
         try:

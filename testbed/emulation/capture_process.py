@@ -52,7 +52,7 @@ _ACCEPT, _REJECT = (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0)
 
 
 class CaptureProcess:
-    """All sockets of a capture, and the files their packets go to."""
+    """All sockets of a capture, and the files of their packets."""
 
     def __init__(self, setting: dict[str, Any]) -> None:
         ends = [tuple(end) for end in setting["ends"]]
@@ -70,7 +70,7 @@ class CaptureProcess:
         )
 
     def step_down(self) -> None:
-        """Give up root and begin the first file; stay root where files cannot have owners."""
+        """Give up root and begin the first file; stay root if files cannot have owners."""
         nobody = pwd.getpwnam("nobody")
         with suppress(PermissionError):
             os.fchown(self._files.folder, nobody.pw_uid, nobody.pw_gid)
@@ -79,7 +79,7 @@ class CaptureProcess:
         self._files.open()
 
     def run(self) -> None:
-        """Capture until standard input has something to say, or ends."""
+        """Capture until standard input has a line or ends."""
         with select.epoll() as poller:
             poller.register(0, select.EPOLLIN)
             for descriptor in self._interface_of:
@@ -95,7 +95,7 @@ class CaptureProcess:
             self._drain(list(self._interface_of))
 
     def finish(self) -> dict[str, Any]:
-        """End the files with what was counted, and return it."""
+        """End the files with the counts, and return those."""
         counts = [_count(endpoint) for endpoint in self._sockets]
         self._files.close(self._statistics(counts))
         dropped = sum(lost for _, lost in counts)
@@ -116,7 +116,7 @@ class CaptureProcess:
             list(threads.map(socket.socket.close, self._sockets))
 
     def _drain(self, ready: list[int]) -> None:
-        """Take all packets that wait at some sockets, and write them."""
+        """Read all packets that wait at some sockets, and write them."""
         batch = self._batch
         for descriptor in ready:
             if descriptor == 0:
@@ -133,7 +133,7 @@ class CaptureProcess:
         self._written += np.bincount(self._files.add(packets), minlength=len(self._sockets))
 
     def _statistics(self, counts: list[tuple[int, int]]) -> bytes:
-        """The last blocks: what each socket was given and dropped, and what of it is written."""
+        """The last blocks: for each socket, the packets received, dropped and written."""
         now_ns = time.time_ns() - self._clock.held_ns
         return b"".join(
             interface_statistics(number, now_ns, received, dropped, int(self._written[number]))
@@ -142,7 +142,7 @@ class CaptureProcess:
 
 
 def _count(endpoint: socket.socket) -> tuple[int, int]:
-    """The packets that the kernel had for a socket, and those of them that it dropped."""
+    """The packets that the kernel had for a socket, and those that it dropped."""
     received, dropped = struct.unpack(
         "=II", endpoint.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
     )
@@ -176,7 +176,7 @@ def _open_socket(device: str) -> socket.socket:
 
 
 def _preamble(names: list[str], setting: dict[str, Any]) -> bytes:
-    """What begins each file: who wrote it, and the interfaces by number."""
+    """The beginning of each file: its writer, and the interfaces by number."""
     header = section_header(setting["system"], setting["application"], setting["comment"])
     interfaces = [
         interface_description(name, setting["where"], setting["snap_bytes"]) for name in names
@@ -185,7 +185,7 @@ def _preamble(names: list[str], setting: dict[str, Any]) -> bytes:
 
 
 def _answer(message: dict[str, Any]) -> None:
-    with suppress(BrokenPipeError):  # nobody is left to hear it
+    with suppress(BrokenPipeError):  # the parent has ended
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
 

@@ -12,7 +12,7 @@ _TRIES = 5
 
 
 def take_out_stops(realtime_ns: _Times, clock: HeldClock) -> _Times:
-    """Recent times on the real-time clock, less what a network's clock had stood still by then."""
+    """Recent times on the real-time clock, minus the pauses of a network's clock until then."""
     # Being interrupted between the two clocks can only make the difference smaller.
     ahead_ns = max(time.time_ns() - time.monotonic_ns() for _ in range(_TRIES))
     moments_ns = realtime_ns - ahead_ns

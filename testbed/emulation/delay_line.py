@@ -1,17 +1,17 @@
 """The delay line: a process that carries packets between the two ends of every link.
 
-It owns one tun device for each link end. A packet read from one end is written to the
-other after the link's delay, behind the packets before it where the link has a rate, or
-never where chance or a full queue says so. It serves the links of a whole network from one
-thread, reads commands from standard input and answers on standard output, one JSON object
-a line, and closes its devices when standard input ends: so it never outlives its network.
+It owns one tun device for each link end. A packet read from one end is written to the other after
+the link's delay; on a link with a rate, after the packets before it; and not at all if it is lost
+by loss or a full queue. One thread serves the links of a whole network, reads commands from
+standard input and answers on standard output, one JSON object a line. It closes its devices when
+standard input ends, so it never outlives its network.
 
-Lateness does not add up along a path. When a packet leaves a link a little late, the line
-remembers for a moment when it was due, and counts from that time when the next router
-sends the same packet into the next link.
+Lateness does not add up along a path. When a packet leaves a link slightly late, the line remembers
+for a moment when it was due, and counts from that time when the next router sends the same packet
+into the next link.
 
-Nor does it get large for those who measure time as the line does: the line keeps a clock (see
-`held_clock`) that stands still as soon as the line is behind with its work.
+The line also keeps the clock of the network (see `held_clock`), which pauses as soon as the line is
+late. On this clock, lateness stays small.
 """
 
 import fcntl
@@ -49,13 +49,13 @@ _READS_AT_ONCE, _FEW_DEVICES = 16, 3
 _LATE_NS = 1_000_000
 _REMEMBER_NS = 50_000_000
 _LONGEST_NAP_NS, _SHORTEST_NAP_NS = 1_000_000, 100_000
-_SLACK_NS = 100_000  # by so much may a packet be late before time stands still
+_SLACK_NS = 100_000  # lateness of a packet at which the clock pauses
 _LARGEST_MARGIN_NS = 150_000
 _CLOSING_THREADS = 128
 
 
 class LineChannel(ChannelModel):
-    """One direction of a link: to the device it writes, with what happened to its packets."""
+    """One direction of a link: the device that it writes to, and counts of its packets."""
 
     __slots__ = ("forwarded", "lost", "overflowed", "to_host", "writes")
 
@@ -66,7 +66,7 @@ class LineChannel(ChannelModel):
         self.forwarded = self.lost = self.overflowed = 0
 
     def count_drop(self, fate: Fate) -> None:
-        """Note that a packet did not make it."""
+        """Count a packet that was lost."""
         if fate == "lost":
             self.lost += 1
         else:
@@ -135,7 +135,7 @@ class DelayLine:
             os.close(held)
 
     def _wait(self) -> list[tuple[int, int]]:
-        """The descriptors that are ready when a packet has come in or is about to be due."""
+        """The descriptors that are ready when a packet has arrived or is about to be due."""
         now_ns = self.clock.now_ns()
         next_ns = now_ns + self._nap_ns
         if self._pending and self._pending[0][0] < next_ns:
@@ -153,13 +153,13 @@ class DelayLine:
         return ready
 
     def _adapt_margin(self, overslept_ns: int) -> None:
-        """Sleep short by a little more than what sleeping usually lasts too long."""
+        """Set the margin by which sleeps are shortened to slightly more than their usual excess."""
         difference = overslept_ns - self._margin_ns
         self._margin_ns += difference >> 2 if difference > 0 else difference >> 6
         self._margin_ns = min(self._margin_ns, _LARGEST_MARGIN_NS)
 
     def _read(self, ready: Sequence[tuple[int, int]]) -> None:
-        """Take packets from the devices and note when each is due at the other end."""
+        """Read packets from the devices and compute when each is due at the other end."""
         now_ns = self.clock.now_ns()
         self._forget(now_ns)
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
@@ -190,14 +190,14 @@ class DelayLine:
         self._sequence = sequence
 
     def _forget(self, now_ns: int) -> None:
-        """Forget when packets were due that left a link long ago: routers have dropped them."""
+        """Remove due times of packets that left a link long ago: routers have dropped them."""
         if now_ns > self._forget_at_ns:
             is_all_old = now_ns > self._forget_at_ns + self._remember_ns
             self._due_before, self._due_of = {} if is_all_old else self._due_of, {}
             self._forget_at_ns = now_ns + self._remember_ns
 
     def _write_due(self) -> None:
-        """Hand over the packets whose time has come."""
+        """Write the packets that are due."""
         pending, due_of = self._pending, self._due_of
         dues_ns = []
         until_ns = self.clock.now_ns()  # what is due while they are written has to wait its turn
@@ -217,14 +217,14 @@ class DelayLine:
             self._note_lateness(dues_ns)
 
     def _note_lateness(self, dues_ns: list[int]) -> None:
-        """Count how late some packets were that have all gone; they are in order."""
+        """Record the lateness of packets that were written; they are in order."""
         now_ns = self.clock.now_ns()
         self._lateness_sum_ns += len(dues_ns) * now_ns - sum(dues_ns)
         self._lateness_max_ns = max(self._lateness_max_ns, now_ns - dues_ns[0])
         self._late += bisect_left(dues_ns, now_ns - self._late_ns)
 
     def _obey(self) -> bool:
-        """Carry out one command; False when there are none to come."""
+        """Carry out one command; False at the end of the input."""
         line = sys.stdin.buffer.readline()
         if not line:
             return False

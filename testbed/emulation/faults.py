@@ -14,11 +14,11 @@ class EmulatedFaults:
         self._time_scale = time_scale
 
     def kill_agent(self, fault: Fault) -> None:
-        """End an agent without a word."""
+        """Kill an agent."""
         self._agents.kill(fault.target)
 
     def stop_agent(self, fault: Fault) -> None:
-        """Let an agent leave in order."""
+        """Stop an agent, which tells its peers that it leaves."""
         self._agents.leave(fault.target)
 
     def restart_agent(self, fault: Fault) -> None:
@@ -26,23 +26,23 @@ class EmulatedFaults:
         self._agents.restart(fault.target)
 
     def link_down(self, fault: Fault) -> None:
-        """Take a link down."""
+        """Cut a link."""
         self._network.set_link(*_ends(fault), up=False)
 
     def link_up(self, fault: Fault) -> None:
-        """Bring a link up."""
+        """Restore a link."""
         self._network.set_link(*_ends(fault), up=True)
 
     def router_down(self, fault: Fault) -> None:
-        """Take a router down."""
+        """Switch a router off."""
         self._network.set_router(fault.target, up=False)
 
     def router_up(self, fault: Fault) -> None:
-        """Bring a router up."""
+        """Switch a router on."""
         self._network.set_router(fault.target, up=True)
 
     def delay(self, fault: Fault) -> None:
-        """Give a link another delay, stretched like all times of the run."""
+        """Change the delay of a link, stretched like all times of the run."""
         self._network.set_delay(*_ends(fault), int(fault.delay_us * self._time_scale))
 
 

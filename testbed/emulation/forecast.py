@@ -1,8 +1,8 @@
-"""What an emulated run will ask of this machine, found out by a rehearsal in the simulator.
+"""The forecast of an emulated run: its requirements, from a rehearsal in the simulator.
 
-The same agents, faults and seed send about the same packets there, second by second. What packets
-and messages cost in an emulation was measured once; by how much time has to be stretched follows
-from the busiest second.
+The same agents, faults and seed send about the same packets there, second by second. The cost of
+packets and messages in an emulation was measured once; the busiest second determines by how much
+time must be stretched.
 """
 
 import os
@@ -38,7 +38,7 @@ _LONGEST_REHEARSAL_S, _STEP_US, _PROGRESS_S = 300.0, 10_000, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What happens in one second of a run: packets entering links, messages coming in."""
+    """The load of one second of a run: packets entering links, messages arriving."""
 
     crossings: int
     messages: int
@@ -46,7 +46,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Who works for a run: some cores, on one of them the delay line if links need it."""
+    """The machine of a run: its cores, and the delay line on one of them if links need it."""
 
     cores: int
     has_line: bool = True
@@ -64,7 +64,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What happened in each second, how many packets entered links, and how far it came."""
+    """The load of each second, the number of packets on links, and the time that was reached."""
 
     loads: list[Load]
     packets: int
@@ -74,9 +74,9 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """How long a run will take, how much memory, and how busy its busiest second is.
+    """The duration, memory and busiest second of a run.
 
-    There may be no delay line, and no time scale that is enough.
+    The delay line may be absent, and no time scale may be sufficient.
     """
 
     time_scale: float
@@ -128,7 +128,7 @@ def foresee(
     has_line: bool,
     say: Callable[[str], None],
 ) -> Forecast:
-    """Rehearse an experiment, and say what it will ask of the machine."""
+    """Rehearse an experiment, and forecast its requirements."""
     rehearsal = rehearse(experiment, underlay, specs, say)
     machine = Machine(os.cpu_count() or 1, has_line, experiment.capture != "none")
     busiest, scale = find_busiest(rehearsal.loads, machine), experiment.time_scale
@@ -150,10 +150,10 @@ def foresee(
 def rehearse(
     experiment: Experiment, underlay: Underlay, specs: list[AgentSpec], say: Callable[[str], None]
 ) -> Rehearsal:
-    """What happens if the network keeps its times.
+    """The load of a run if the network keeps its times.
 
-    A rehearsal that would take longer than the run, or very long, is cut short; of the last second
-    it has come to, the rest is taken to be like its beginning.
+    A rehearsal that would take longer than the run, or very long, is stopped early; the rest of its
+    last second is assumed to be like its beginning.
     """
     crossings, messages = CrossingCount(), Counter[int]()
     end_us = int(experiment.duration_s * 1e6)
@@ -179,7 +179,7 @@ def rehearse(
 
 
 def find_busiest(loads: Sequence[Load], machine: Machine) -> Load:
-    """The busiest second, or the next ones if so few packets fall into it that it may fail."""
+    """The busiest second, or the next ones if so few packets are in it that it may fail."""
     left = _RARE * sum(load.crossings for load in loads)
     for load in sorted(loads, key=machine.busy, reverse=True):
         left -= load.crossings
@@ -189,7 +189,7 @@ def find_busiest(loads: Sequence[Load], machine: Machine) -> Load:
 
 
 def choose_time_scale(busiest: Load, machine: Machine) -> float | None:
-    """The least of some factors by which time must be stretched; None if that is not enough."""
+    """The smallest sufficient factor of some; None if none is."""
     busy = max(machine.line_busy(busiest) or 0, machine.busy(busiest))
     return next((scale for scale in _SCALES if busy <= _MOST_BUSY * scale), None)
 
@@ -212,7 +212,7 @@ def _needed_mb(experiment: Experiment, underlay: Underlay) -> float:
 
 
 def _analysis_mb(captured: int) -> float:
-    """What the analysis takes, when nothing is left of the network."""
+    """The memory of the analysis, after the network was removed."""
     from analysis.spark.session import (
         driver_memory_mb,  # only emulated runs need wait for that import
     )

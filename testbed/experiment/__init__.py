@@ -1,1 +1,1 @@
-"""Experiment files and what they ask for."""
+"""Experiment files: reading, checking and defaults."""

@@ -1,8 +1,8 @@
-"""Faults: one row for each action, and what the faults of an experiment mean on its network.
+"""Faults: a row for each action, and the faults of an experiment on its network.
 
-A row has the action's type of target, and whether it is planned as another action on single links.
-Each backend carries out the other actions, with a method of the action's name:
-`testbed.simulation.faults` and `testbed.emulation.faults`.
+A row has the action's type of target, and the action on single links by which it is planned, if
+any. Each backend has a method for each of the other actions: `testbed.simulation.faults` and
+`testbed.emulation.faults`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,10 +36,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """An action: its type of target, what it does, and keys it requires beside time and target.
+    """An action: its type of target, its effect, and keys that it requires beside time and target.
 
-    An action that is `planned_as` another one is that one on every link between these routers and
-    the others. `ends_agent` and `is_repair` tell an analysis what to expect of it.
+    An action that is `planned_as` another one is that action on every link between the named
+    routers and the others. `ends_agent` and `is_repair` describe its effect for the analysis.
     """
 
     target: Target
@@ -94,7 +94,7 @@ def read_fault(prefix: str, given: Any, end_s: float) -> Fault:
 
 
 def describe_fault(fault: Fault) -> dict[str, Any]:
-    """A planned fault as plain data, with what an analysis has to know of its kind."""
+    """A planned fault as plain data, with the properties of its kind for the analysis."""
     kind = FAULTS[fault.action]
     return {
         **asdict(fault),

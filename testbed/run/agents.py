@@ -1,4 +1,4 @@
-"""The agents of a run: one on every host, whom each knows at the start, and when it starts."""
+"""The agents of a run: one on every host, with its contacts and its start time."""
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
@@ -19,7 +19,7 @@ from workloads.workload import Workload
 def assign_agents(
     experiment: Experiment, underlay: Underlay, workload: Workload | None
 ) -> list[AgentSpec]:
-    """An agent for every host, each knowing some that started before it."""
+    """An agent for every host, with contacts among the agents that start before it."""
     names = [host.name for host in underlay.hosts]
     addresses = [int(IPv4Address(underlay.address[name])) for name in names]
     contacts = choose_contacts(experiment.seed, len(names), experiment.contacts)
@@ -46,9 +46,9 @@ def assign_agents(
 
 
 def choose_contacts(seed: int, peers: int, count: int) -> list[list[int]]:
-    """For each peer the numbers of some that start before it.
+    """For each peer the numbers of contacts that start before it.
 
-    The first ones have nobody before them, and know each other.
+    The first peers have no predecessors, and know each other.
     """
     chance = Random(f"{seed}/contacts")
     first = min(count + 1, peers)
@@ -56,7 +56,9 @@ def choose_contacts(seed: int, peers: int, count: int) -> list[list[int]]:
 
 
 def _tell_hosts(experiment: Experiment, hosts: Mapping[str, int]) -> Mapping[str, int]:
-    """All hosts, if a protocol's settings name some; raise if those make no sense here."""
+    """All hosts, if a protocol's settings name hosts; raises if the settings do not fit the
+    network.
+    """
     told: Mapping[str, int] = {}
     for section, settings in experiment.layers.items():
         protocol = find_protocol(section, settings["kind"])

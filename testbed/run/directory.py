@@ -1,7 +1,7 @@
-"""The run directory: everything about one run, in one layout for both backends.
+"""The run directory: all files of a run, in one layout for both backends.
 
-It is written as `<name>.partial` and renamed when the run is complete, so a run that dies
-leaves what it had, under a name that says so.
+It is written as `<name>.partial` and renamed when the run is complete, so the name of an
+interrupted run shows that it is incomplete.
 """
 
 import errno
@@ -50,26 +50,26 @@ RECORD_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which command of which version of the testbed a run is from."""
+    """The command and the version of the testbed that made a run."""
 
     command: tuple[str, ...]
     commit: str | None
 
     @classmethod
     def here(cls) -> "Origin":
-        """This process's."""
+        """That of this process."""
         return cls(tuple(sys.argv), _commit())
 
 
 @dataclass
 class RunDirectory:
-    """The files of a run under way; `path` changes when it is complete."""
+    """The files of a run in progress; `path` changes when it is complete."""
 
     path: Path
     final: Path
     origin: Origin
     phases: dict[str, float] = field(default_factory=dict)
-    played_faults: tuple[Fault, ...] = ()  # the experiment's, and those of its churn
+    played_faults: tuple[Fault, ...] = ()  # those of the experiment, and those of its churn
 
     @classmethod
     def create(cls, experiment: Experiment, results: Path) -> "RunDirectory":
@@ -87,7 +87,7 @@ class RunDirectory:
 
     @classmethod
     def create_for(cls, final: Path, origin: Origin) -> "RunDirectory":
-        """One that will have this name; as others may be at the same, it is unique until then."""
+        """A directory for a run of this name; its own name is unique until it is complete."""
         unique = final.with_name(f"{final.name}.{uuid4().hex[:8]}")
         return cls._make(_partial(unique), final, origin)
 
@@ -99,7 +99,7 @@ class RunDirectory:
     def describe(
         self, experiment: Experiment, text: str, underlay: Underlay, workload: Workload | None
     ) -> None:
-        """Write what is known before the run: the experiment as given, and the truth."""
+        """Write the files known before the run: experiment file, underlay and workload."""
         (self.path / "experiment.toml").write_text(text)
         save_underlay(underlay, self.path / "underlay.json")
         if workload is not None:
@@ -109,7 +109,7 @@ class RunDirectory:
     def finish(self, experiment: Experiment, verdict: Mapping[str, Any]) -> Path:
         """Write the outcome, and give the directory its final name, which is returned.
 
-        If another has that name by now, it is the same run, and ours is dropped.
+        If another directory has that name by now, it is of the same run, and this one is removed.
         """
         self._write_run(experiment)
         write_json(self.path / "verdict.json", verdict)
@@ -123,11 +123,11 @@ class RunDirectory:
         return self.final
 
     def drop(self) -> None:
-        """Remove what there is of a run that is not complete."""
+        """Remove an incomplete run."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def gather_records(self) -> int:
-        """Turn what agents logged into one Parquet file; returns the number of records."""
+        """Convert the agents' logs to one Parquet file; returns the number of records."""
         logs = sorted((self.path / "agents").glob("*.jsonl"))
         rows = (row for log in logs for row in read_records(log))
         count = _write_records(self.path / "agents" / "records.parquet", rows)
@@ -163,13 +163,13 @@ def _overlay(experiment: Experiment) -> type[Protocol]:
 
 
 def _pubsub(experiment: Experiment, attribute: str) -> str | None:
-    """What the publish/subscribe layer declares, if there is one."""
+    """The declarations of the publish/subscribe layer, if there is one."""
     kind = experiment.pubsub.get("kind")
     return None if kind is None else str(getattr(find_protocol("pubsub", kind), attribute))
 
 
 def load_run_experiment(run: Path) -> tuple[Experiment, str]:
-    """The experiment that a run directory is from, resolved and as given."""
+    """The experiment of a run directory, resolved and as given."""
     texts = {name: _read_text(run / name) for name in ("run.json", "experiment.toml")}
     try:
         found = json.loads(texts["run.json"])
@@ -208,7 +208,7 @@ def _write_records(path: Path, rows: Iterator[RecordRow]) -> int:
 
 
 def point_latest(final: Path) -> None:
-    """Let `latest`, beside it, lead to this run."""
+    """Point the link `latest` beside the run to it."""
     latest = final.parent / "latest"
     draft = final.parent / ".latest.new"
     draft.unlink(missing_ok=True)
@@ -217,12 +217,12 @@ def point_latest(final: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """What is installed of the testbed and of what it stands on."""
+    """The versions of the testbed and of the packages that it uses."""
     return {name: version(name) for name in ("tdo-testbed", *_PACKAGES)}
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write plain data in a form that people and `diff` can read."""
+    """Write plain data as JSON for readers and for `diff`."""
     path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
@@ -231,10 +231,10 @@ def _partial(final: Path) -> Path:
 
 
 def _commit() -> str | None:
-    """The commit of the testbed itself, when it runs from a checkout."""
+    """The commit of the testbed, if it runs from a checkout."""
     asking = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
         done = subprocess.run(asking, capture_output=True, text=True, check=False)
-    except OSError:  # a machine without git
+    except OSError:  # git is not installed
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -23,7 +23,7 @@ from topologies.underlay import Underlay
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Where a run is, whether its figures can be trusted, and how much was recorded."""
+    """The directory of a run, its verdict, and the number of records."""
 
     path: Path
     verdict: str
@@ -39,9 +39,9 @@ def run_experiment(
     say: Callable[[str], None],
     underlay: Underlay | None = None,
 ) -> Outcome:
-    """Run an experiment; `text` is its file as given, `results` where the directory goes.
+    """Run an experiment; `text` is its file as given, `results` the folder of its directory.
 
-    To repeat a run, its `underlay` is given; otherwise the experiment says which to make.
+    To repeat a run, its `underlay` is given; otherwise it is made from the experiment.
     """
     ours = [path for path in (results, results / experiment.name) if not path.exists()]
 
@@ -63,7 +63,7 @@ def run_at(
     origin: Origin,
     say: Callable[[str], None] = lambda _line: None,
 ) -> Outcome:
-    """Run an experiment of a sweep; its directory has the given name, or there is none."""
+    """Run an experiment of a sweep; its directory gets the given name, or does not exist."""
 
     def create() -> RunDirectory:
         return RunDirectory.create_for(final, origin)
@@ -115,7 +115,7 @@ def _run_in(
 
 
 def _find_backend(name: str) -> Callable[..., dict[str, Any]]:
-    """What runs an experiment; a simulation loads nothing of emulation, nor Mininet."""
+    """The backend of an experiment; a simulation imports neither emulation nor Mininet."""
     if name == "emulation":
         from testbed.emulation.run import emulate
 

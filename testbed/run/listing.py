@@ -14,7 +14,7 @@ _NOT_COMPLETE = "not complete"  # instead of a verdict
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """A run directory, what it is of, and what came of it."""
+    """A run directory with its experiment and its verdict."""
 
     name: str
     backend: str
@@ -29,9 +29,9 @@ class KnownRun:
 
 
 def list_runs(results: Path) -> list[KnownRun]:
-    """All runs, the newest first; what cannot be read as a run is left out."""
+    """All runs, the newest first; directories that cannot be read are left out."""
     files = {file for place in _PLACES for file in results.glob(place)}
-    real = [file for file in files if not file.parent.is_symlink()]  # `latest` leads to one of them
+    real = [file for file in files if not file.parent.is_symlink()]  # `latest` is a link
     newest = sorted(real, key=lambda file: (-file.stat().st_mtime_ns, file))
     return [run for file in newest for run in _read(file)]
 

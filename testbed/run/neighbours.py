@@ -1,7 +1,7 @@
-"""How alike the interests of neighbours in the overlay are, noted with the outcome of a run.
+"""The similarity of the interests of overlay neighbours, recorded with the outcome of a run.
 
-Whether a routing by interests can save anything depends on it: the claims about workloads with
-hotspots are to be read beside this figure.
+Routing by interests can save traffic only if neighbours are similar. Claims about workloads with
+hotspots should be compared with this value.
 """
 
 import json

@@ -29,7 +29,7 @@ class Reason(NamedTuple):
 
 
 def emulation_reasons(figures: Figures) -> list[Reason]:
-    """What in the figures of an emulated run makes its times doubtful."""
+    """Reasons why the times of an emulated run are doubtful."""
     late = [*_late_links(figures["links"]), *_late_processes(figures["processes"])]
     if late and (stolen_share := figures["stolen_share"]) > _STOLEN_SHARE:
         late.append(
@@ -172,10 +172,10 @@ def _late_window(metrics: Figures) -> Iterator[Reason]:
 
 
 def _late_deliveries(metrics: Figures) -> Iterator[Reason]:
-    """Whether half of the deliveries took much longer than the links on their way do.
+    """Whether half of the deliveries took much longer than the links on their paths.
 
-    After faults they do, until all is repaired. As metrics are of the whole run, this says nothing
-    about one with faults (or churn), not even about its deliveries before the first of them.
+    After faults this is normal until all is repaired. Metrics are of the whole run, so there is no
+    such reason for a run with faults or churn, not even for deliveries before the first fault.
     """
     measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
     if not measured or not intended or metrics.get("recovery"):

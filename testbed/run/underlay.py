@@ -1,4 +1,4 @@
-"""The underlay of a run: what its topology gives, with hosts and what the experiment changes."""
+"""The underlay of a run: the topology with its hosts and the changes of the experiment."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from topologies.underlay import Underlay
 
 
 def make_underlay(experiment: Experiment) -> Underlay:
-    """The underlay that an experiment asks for."""
+    """The underlay of an experiment."""
     wanted, seed = experiment.topology, experiment.seed
     underlay = find_topology(wanted.kind).make(wanted, seed, Path(experiment.folder))
     if wanted.asymmetry:

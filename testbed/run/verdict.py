@@ -1,8 +1,8 @@
-"""The verdict on a run, made from named reasons: those of the run itself and those of its analysis.
+"""The verdict on a run, from named reasons of the run itself and of its analysis.
 
-`verdict.json` has the verdict, the texts of its reasons (`reasons`, and of them those that the
-analysis found, `reasons_by_analysis`), the reasons with names and severities (`named_reasons`), and
-the figures behind them.
+`verdict.json` has the verdict, the texts of its reasons (`reasons`, and of them those of the
+analysis, `reasons_by_analysis`), the reasons with names and severities (`named_reasons`), and the
+measurements behind them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _RUN, _ANALYSIS = "run", "analysis"
 
 
 class Verdict(NamedTuple):
-    """`valid`, `degraded` or `invalid`, and why."""
+    """`valid`, `degraded` or `invalid`, with reasons."""
 
     verdict: str
     reasons: tuple[str, ...]
@@ -48,10 +48,10 @@ def verdict_document(
 
 
 def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
-    """Put into `verdict.json` what metrics say against a run; None if it has no verdict.
+    """Add the reasons in metrics to `verdict.json`; None if the run has no verdict.
 
-    The reasons that the run itself gave stay, those of an earlier analysis do not. It is written
-    whole or not at all, as sweeps also read it after an analysis that failed.
+    The reasons of the run itself stay, those of an earlier analysis are replaced. The file is
+    written in one step, because sweeps also read it after a failed analysis.
     """
     document = read_object(run / "verdict.json")
     if "verdict" not in document:
@@ -65,12 +65,12 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
 
 
 def is_judged(run: Path) -> bool:
-    """Whether metrics have had their say in the verdict on a run."""
+    """Whether the verdict of a run considers its metrics."""
     return _BY_ANALYSIS in read_object(run / "verdict.json")
 
 
 def _reasons_of_run(document: Mapping[str, Any]) -> list[Reason]:
-    """The reasons that the run itself gave; in format 1, those that are not of the analysis."""
+    """The reasons of the run itself; in format 1, those that are not of the analysis."""
     named = document.get("named_reasons")
     if named is None:
         later = document.get(_BY_ANALYSIS, [])

@@ -13,7 +13,7 @@ from workloads.workload import Workload
 
 
 def make_workload(experiment: Experiment, underlay: Underlay) -> Workload | None:
-    """The workload that an experiment asks for, if it does."""
+    """The workload of an experiment, if it has one."""
     if not experiment.workload:
         return None
     section, hosts = find_files(experiment), [host.name for host in underlay.hosts]
@@ -44,6 +44,6 @@ def find_files(experiment: Experiment) -> dict[str, Any]:
 
 
 def plan_churn(experiment: Experiment, workload: Workload | None) -> list[Fault]:
-    """The agents that a workload with churn kills and starts again."""
+    """The agents that a workload with churn kills and restarts."""
     steps = workload.churn if workload is not None else ()
     return [Fault(*step) for step in steps if step.at_s <= experiment.duration_s]

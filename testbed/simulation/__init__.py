@@ -1,1 +1,1 @@
-"""Underlays in the simulator: setting the stage for `agents.runtime.simulator`."""
+"""Simulated runs: experiments on `agents.runtime.simulator`."""

@@ -1,4 +1,4 @@
-"""Faults in the simulator: each is planned before time begins to pass."""
+"""Faults in the simulator, all scheduled before the run."""
 
 from agents.runtime.simulator import Simulator
 from testbed.experiment.faults import Fault
@@ -13,11 +13,11 @@ class SimulatedFaults:
         self._running = running
 
     def kill_agent(self, fault: Fault) -> None:
-        """End an agent without a word."""
+        """Kill an agent."""
         self._running.end(_at_us(fault), fault.target, with_goodbye=False)
 
     def stop_agent(self, fault: Fault) -> None:
-        """Let an agent leave in order."""
+        """Stop an agent, which tells its peers that it leaves."""
         self._running.end(_at_us(fault), fault.target, with_goodbye=True)
 
     def restart_agent(self, fault: Fault) -> None:
@@ -25,23 +25,23 @@ class SimulatedFaults:
         self._simulator.start_agent(_at_us(fault), fault.target)
 
     def link_down(self, fault: Fault) -> None:
-        """Take a link down."""
+        """Cut a link."""
         self._simulator.set_link(_at_us(fault), *_ends(fault), up=False)
 
     def link_up(self, fault: Fault) -> None:
-        """Bring a link up."""
+        """Restore a link."""
         self._simulator.set_link(_at_us(fault), *_ends(fault), up=True)
 
     def router_down(self, fault: Fault) -> None:
-        """Take a router down."""
+        """Switch a router off."""
         self._simulator.set_router(_at_us(fault), fault.target, up=False)
 
     def router_up(self, fault: Fault) -> None:
-        """Bring a router up."""
+        """Switch a router on."""
         self._simulator.set_router(_at_us(fault), fault.target, up=True)
 
     def delay(self, fault: Fault) -> None:
-        """Give a link another delay."""
+        """Change the delay of a link."""
         self._simulator.set_delay(_at_us(fault), *_ends(fault), fault.delay_us)
 
 

@@ -1,4 +1,4 @@
-"""One simulated run: the same agents and faults as an emulated one, in simulated time."""
+"""A simulated run: the same agents and faults as in an emulated one, in simulated time."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ def simulate(
     folder: Path,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Run an experiment in the simulator; returns figures about it."""
+    """Run an experiment in the simulator; returns measurements of it."""
     end_us = int(experiment.duration_s * 1e6)
     is_logged = experiment.capture != "none"
     notes = PacketLog(folder.parent / "packets", underlay) if is_logged else None
@@ -44,7 +44,7 @@ def simulate(
 
 
 def populate(simulator: Simulator, experiment: Experiment, specs: list[AgentSpec]) -> RunningAgents:
-    """Plan all that will happen to the agents and to the network."""
+    """Schedule all starts, ends and faults."""
     running, first_s = RunningAgents(experiment, simulator), _first_faults_s(experiment.faults)
     for spec in specs:
         by_fault_us = first_s.get(spec.host, math.inf) * 1e6
@@ -56,7 +56,7 @@ def populate(simulator: Simulator, experiment: Experiment, specs: list[AgentSpec
 
 
 def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]) -> list[int]:
-    """Let time pass until the end; returns how many messages arrived in each second."""
+    """Run until the end; returns the number of messages that arrived in each second."""
     by_second: list[int] = []
     spoken = 0
     while simulator.now_us < end_us:
@@ -70,7 +70,7 @@ def _run_by_second(simulator: Simulator, end_us: int, say: Callable[[str], None]
 
 
 def _first_faults_s(faults: Iterable[Fault]) -> dict[str, float]:
-    """When each agent is ended or started by a fault for the first time."""
+    """The first time at which a fault ends or starts each agent."""
     first_s: dict[str, float] = {}
     for fault in faults:
         if FAULTS[fault.action].target == "agent":

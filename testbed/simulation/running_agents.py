@@ -11,7 +11,7 @@ from testbed.experiment.file import Experiment
 
 
 class RunningAgents:
-    """The agents that run now; one that was killed may have been started again."""
+    """The running agents; a killed one may have been restarted."""
 
     def __init__(self, experiment: Experiment, simulator: Simulator) -> None:
         self.agents: dict[str, Agent] = {}
@@ -21,13 +21,13 @@ class RunningAgents:
         self._shared: dict[str, Any] = {}
 
     def add(self, spec: AgentSpec, starts_by_fault: bool) -> None:
-        """Plan the birth of an agent, unless a fault comes before and decides instead."""
+        """Schedule the start of an agent, unless a fault decides before."""
         self._simulator.add_agent(spec.host, lambda: self._make(spec))
         if not starts_by_fault:
             self._simulator.start_agent(spec.start_us, spec.host)
 
     def end(self, at_us: int, host: str, with_goodbye: bool) -> None:
-        """Plan the end of an agent."""
+        """Schedule the end of an agent."""
         end = self._simulator.stop_agent if with_goodbye else self._simulator.kill_agent
         end(at_us, host)
         self._simulator.call_at(at_us, lambda _now_us: self._forget(host))

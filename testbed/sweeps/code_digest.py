@@ -1,7 +1,7 @@
-"""The version of a function: a digest of the source that its results depend on.
+"""The version of a function: a digest of the source code that its results depend on.
 
-That is its own module and every module of ours that it imports, directly or not. Other code may
-change without making results old: a commit of documentation asks for no computation again.
+This is its own module and every module of the testbed that it imports, directly or not. Changes of
+other code, or of documentation, do not make results outdated.
 """
 
 import ast
@@ -15,7 +15,7 @@ _OURS = ("topologies", "workloads", "agents", "testbed", "analysis")
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """A digest that changes when the code of a function does, or code that it uses."""
+    """A digest that changes with the code of a function or of any module that it uses."""
     found: dict[str, bytes] = {}
     _gather(function.__module__, found)
     digest = hashlib.sha256()
@@ -25,7 +25,7 @@ def code_digest(function: Callable[..., Any]) -> str:
 
 
 def _gather(module: str, found: dict[str, bytes]) -> None:
-    """Add the source of a module and of all that it imports of ours."""
+    """Add the source of a module and of all modules of the testbed that it imports."""
     path = _source(module)
     if module in found or path is None:
         return
@@ -46,9 +46,9 @@ def _imports(source: bytes) -> Iterator[str]:
 
 
 def _source(module: str) -> Path | None:
-    """The file of a module; None for what is no module."""
+    """The file of a module; None if the name is not a module."""
     try:
         spec = find_spec(module)
-    except ModuleNotFoundError:  # a name in a module, taken for a module in a package
+    except ModuleNotFoundError:  # a name in a module, mistaken for a module in a package
         return None
     return Path(spec.origin) if spec is not None and spec.origin is not None else None

@@ -1,4 +1,4 @@
-"""Computations of claims: points that are missing are computed, those that are there are read."""
+"""Runs computations of claims: missing points are computed, existing ones are read."""
 
 import functools
 import json
@@ -26,9 +26,10 @@ def play_computation(
     say: Callable[[str], None],
     is_needed: Callable[["Point"], bool] = lambda _: True,
 ) -> tuple[list[Row], Path]:
-    """Compute the points that are needed and not there; returns a row for each, and the folder.
+    """Compute the missing points of those needed; returns a row for each point, and the folder.
 
-    Each point is kept when it is finished. However it ends, the table has those that are.
+    Each point is written when it is finished. If the command is interrupted, the table has the
+    finished points.
     """
     directory = ComputationDirectory.of(computation, results)
     parents = (directory.path.parents[1], directory.path.parent)

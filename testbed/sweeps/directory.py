@@ -32,17 +32,19 @@ _LONGEST_NAME = 90
 
 @dataclass(frozen=True, slots=True)
 class SweepDirectory:
-    """Where a sweep is kept."""
+    """The folder of a sweep."""
 
     path: Path
 
     @classmethod
     def of(cls, sweep: Sweep, results: Path) -> "SweepDirectory":
-        """The one of this very sweep, which need not be there yet."""
+        """The folder of this sweep, which need not exist yet."""
         return cls(results.absolute() / sweep.name / f"sweep-{sweep.digest[:12]}")
 
     def prepare(self, sweep: Sweep, origin: Origin) -> None:
-        """Make the folder, say in it what it is, and remove what earlier attempts left."""
+        """Create the folder and describe the sweep in it; remove incomplete runs of earlier
+        attempts.
+        """
         (self.path / "runs").mkdir(parents=True, exist_ok=True)
         self.remove_partial_runs()
         shutil.rmtree(self.path / "failures", ignore_errors=True)
@@ -50,12 +52,12 @@ class SweepDirectory:
         replace_json(self.path / "sweep.json", _describe(sweep, origin))
 
     def remove_partial_runs(self) -> None:
-        """Remove what attempts left that were killed."""
+        """Remove the incomplete runs of killed attempts."""
         for partial in (self.path / "runs").glob("*.partial"):
             shutil.rmtree(partial, ignore_errors=True)
 
     def locked(self) -> AbstractContextManager[None]:
-        """Keep others away from this sweep; the lock goes when the process does."""
+        """Lock this sweep for other commands; the lock ends with the process."""
         return locked(self.path, "sweep")
 
     def run_of(self, swept: SweptExperiment) -> Path:
@@ -63,7 +65,7 @@ class SweepDirectory:
         return self.path / "runs" / name_run(swept)
 
     def adopt(self, swept: SweptExperiment, run: Path) -> None:
-        """Take over the same run from another sweep."""
+        """Take a run over from another sweep."""
         final = self.run_of(swept)
         draft = final.with_name(f"{final.name}.partial")
         shutil.copytree(run, draft)
@@ -71,9 +73,9 @@ class SweepDirectory:
 
 
 def name_run(swept: SweptExperiment) -> str:
-    """A name that people can read and that no other run of the sweep has.
+    """A readable name that no other run of the sweep has.
 
-    It has no equals sign, which Spark would take for a column when it reads what is below.
+    It has no equals sign, because Spark would take it for a partition column.
     """
     values = {k: v for k, v in swept.values.items() if k != "seed" and v is not None}
     label = str(values.pop(VARIANT, ""))
@@ -101,7 +103,7 @@ def _is_valid(run: Path) -> bool:
 
 
 def read_row(run: Path, values: Mapping[str, Any], seed: int) -> Row:
-    """The row of a run that is complete: what sets it apart, how it went, what was measured."""
+    """The row of a complete run: its values, its outcome, its metrics."""
     verdict = json.loads((run / "verdict.json").read_text())
     description = json.loads((run / "run.json").read_text())
     return {
@@ -118,7 +120,7 @@ def read_row(run: Path, values: Mapping[str, Any], seed: int) -> Row:
 
 
 def read_metrics(run: Path) -> dict[str, Any] | None:
-    """What was measured of a run, if it was."""
+    """The metrics of a run, if it has any."""
     try:
         found = json.loads((run / "analysis" / "metrics.json").read_text())
     except (OSError, ValueError):
@@ -127,7 +129,7 @@ def read_metrics(run: Path) -> dict[str, Any] | None:
 
 
 def check_shared(folder: Path) -> None:
-    """Raise unless this machine sees the folder that the sweep was prepared in."""
+    """Raise unless this machine has the folder in which the sweep was prepared."""
     if not (folder / "sweep.json").is_file():
         raise EmulationError(
             f"{folder}: expected the sweep's folder on the worker, found none; on a cluster --out "
@@ -156,7 +158,7 @@ def _describe(sweep: Sweep, origin: Origin) -> dict[str, Any]:
 
 
 def replace_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a file of JSON, whole or not at all."""
+    """Write a JSON file in one step."""
     draft = path.with_name(f".{path.name}.new")
     write_json(draft, content)
     draft.replace(path)

@@ -1,9 +1,9 @@
-"""Sweeps: one experiment file that stands for many runs.
+"""Sweeps: one experiment file that describes many runs.
 
 Any value given as a list is swept, and so are the `[[variant]]` tables, each of which may set
-several keys at once. Every combination is an experiment of its own and is checked as one. A
-file without either is a sweep of one. `[[figure]]` tables say what is drawn of the outcome.
-For keys that take a range, `[2, 6]` is one range, and `[[2, 2], [2, 6]]` is a sweep of two.
+several keys at once. Every combination is an experiment of its own and is checked as one. A file
+without either is a sweep of one run. `[[figure]]` tables describe figures of the results. For keys
+that take a range, `[2, 6]` is one range, and `[[2, 2], [2, 6]]` is a sweep of two.
 """
 
 import hashlib
@@ -46,14 +46,16 @@ _FIGURE_NEEDS = ("name", "x", "y")
 
 @dataclass(frozen=True, slots=True)
 class SweptExperiment:
-    """One experiment of a sweep, and what sets it apart: dotted keys with their values."""
+    """One experiment of a sweep, and its swept keys with their values."""
 
     experiment: Experiment
     values: Mapping[str, Any]
 
     @property
     def digest(self) -> str:
-        """What the run depends on, as one number: equal digests mean equal runs, in any sweep."""
+        """A digest of everything that the run depends on: equal digests mean equal runs, in any
+        sweep.
+        """
         plain = _as_before(self.experiment.to_dict())
         del plain["name"]
         folder = Path(plain.pop("folder"))
