@@ -1,7 +1,7 @@
 """Computations: evidence for claims from a pure function and its arguments, without a network."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -32,6 +32,9 @@ class Computation:
 
     The function gets `seed` and each parameter by name, and returns numbers by name. It may run in
     another process or on another machine, so it is a function of a module, and of nothing else.
+
+    `files` are parameters that are paths of data files, each with names below the folder of data
+    files under which it is looked for; the path is empty where there is none of them.
     """
 
     name: str
@@ -39,11 +42,12 @@ class Computation:
     parameters: Mapping[str, tuple[Value, ...]]
     seeds: tuple[int, ...]
     figures: tuple[Figure, ...] = ()
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What tells its points apart, other than the seed."""
-        return tuple(self.parameters)
+        """What tells its points apart, other than the seed and data files."""
+        return tuple(key for key in self.parameters if key not in self.files)
 
     @property
     def points(self) -> list[Point]:

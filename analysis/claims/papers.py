@@ -51,6 +51,12 @@ PAPERS: tuple[Paper, ...] = (
         "small_world",
     ),
     Paper(
+        "B",
+        "Chen, Tock and Girdzijauskas, “BeaConvey: co-design of overlay and routing for "
+        "topic-based publish/subscribe on small-world networks”, DEBS 2018",
+        "beaconvey",
+    ),
+    Paper(
         "G",
         "Networks of the programs BRITE (Medina et al., 2001) and GT-ITM (Zegura et al., 1996)",
         "generators",

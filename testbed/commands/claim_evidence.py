@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.commands.sweep import draw, draw_figures
+from testbed.data_files import find_data_file
 from testbed.errors import ExperimentError, UsageError
 from testbed.sweeps.computations import play_computation
 from testbed.sweeps.directory import SweepDirectory, find_runs
@@ -44,11 +45,12 @@ class Played:
 
 
 def load_sources(
-    claims: Sequence["Claim"], scale: str, changes: Mapping[str, Any], backend: str
+    claims: Sequence["Claim"], scale: str, changes: Mapping[str, Any], backend: str, data: Path
 ) -> dict[str, "Sweep | Computation"]:
     """The sweeps and computations that feed some claims, each once, by their names.
 
     A change is of those computations that have its key. Other keys, and the seed, are of sweeps.
+    Data files of computations are looked for in the folder `data`.
     """
     swept, computed = _find_sources(claims, scale)
     taken = {SEED, *(key for computation in computed.values() for key in computation.keys)}
@@ -60,7 +62,8 @@ def load_sources(
             )
     others = {key: value for key, value in changes.items() if key not in taken or key == SEED}
     sweeps = _load_sweeps(swept, {**others, "backend": backend})
-    return {**sweeps, **{name: _change(some, changes) for name, some in computed.items()}}
+    changed = {name: _change(some, changes) for name, some in computed.items()}
+    return {**sweeps, **{name: _find_files(some, data) for name, some in changed.items()}}
 
 
 def _find_sources(
@@ -89,6 +92,20 @@ def _change(computation: "Computation", changes: Mapping[str, Any]) -> "Computat
         return computation.change({key: changes[key] for key in changes if key in known})
     except UnfitChange as error:
         raise UsageError(f"--set: {error}") from error
+
+
+def _find_files(computation: "Computation", data: Path) -> "Computation":
+    """The same with the paths of those data files that are there; others are named."""
+    found = {}
+    for key, names in computation.files.items():
+        paths = [path for name in names if (path := find_data_file(name, data, data)) is not None]
+        if not paths:
+            print(
+                f"{computation.name}: expected {' or '.join(names)} in {data}, found none; a "
+                "generated stand-in is used (--data names the folder)"
+            )
+        found[key] = (str(paths[0]) if paths else "",)
+    return replace(computation, parameters={**computation.parameters, **found})
 
 
 def _load_sweeps(

@@ -15,6 +15,7 @@ from testbed.commands.claim_evidence import Carriers, load_sources, reproduce
 from testbed.commands.claim_table import format_list, format_table, list_for_scripts, to_json
 from testbed.commands.privileges import require_root
 from testbed.commands.sweep import add_arguments, load_measure, make_carriers
+from testbed.data_files import default_data_folder
 from testbed.errors import UsageError
 from testbed.experiment.file import BACKENDS, parse_change
 from testbed.ownership import hand_over
@@ -67,6 +68,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
     )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder of data files, such as social graphs; default: $TDO_DATA, else data",
+    )
     parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     add_arguments(parser)
     parser.set_defaults(run=_reproduce)
@@ -92,7 +99,8 @@ def perform(options: argparse.Namespace, carriers: Carriers) -> int:
     """Do what the command asks for; returns the exit status."""
     claims = _find_claims(options.claims)
     changes = dict(parse_change(text) for text in options.changes)
-    sources = load_sources(claims, options.scale, changes, options.backend)
+    data = options.data or default_data_folder()
+    sources = load_sources(claims, options.scale, changes, options.backend, data.resolve())
     if options.backend == "emulation" and any(isinstance(s, Sweep) for s in sources.values()):
         require_root("reproduce --backend emulation")
     results, files, verdicts = reproduce(claims, sources, options.out, carriers)

@@ -7,7 +7,7 @@
       failures/<point>.txt                                  why a point could not be computed
       figures/<name>.svg, .png, .csv
 
-The digest of a point is of its function, values and seed and of the code that computes it. So a
+The digest of a point is of its function, values, data files and seed, and of its code. So a
 point that is there is what the code of today gives, whichever scale or command asked for it, and
 changed code computes it again.
 """
@@ -16,8 +16,9 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -39,15 +40,17 @@ class ComputationDirectory:
 
     path: Path
     names: Mapping[str, "Point"]
+    files: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, computation: "Computation", results: Path) -> "ComputationDirectory":
         """The one of these very points and this code, which need not be there yet."""
         function = computation.function
         code = [function.__module__, function.__qualname__, code_digest(function)]
-        names = {_name(point, code): point for point in computation.points}
+        files = frozenset(computation.files)
+        names = {_name(point, code, files): point for point in computation.points}
         folder = results.absolute() / computation.name
-        return cls(folder / f"computation-{_digest(sorted(names))[:12]}", names)
+        return cls(folder / f"computation-{_digest(sorted(names))[:12]}", names, files)
 
     @property
     def points(self) -> Path:
@@ -80,7 +83,11 @@ class ComputationDirectory:
         except (OSError, ValueError, LookupError, TypeError):
             return None
         good = {"verdict": "valid", "error": None, "path": f"../points/{name}.json", **known}
-        return {**point.values, "seed": point.seed, **good, **flatten("", result)}
+        return {**self.settings(point), "seed": point.seed, **good, **flatten("", result)}
+
+    def settings(self, point: "Point") -> dict[str, Any]:
+        """What readers are told about a point: its values without the paths of data files."""
+        return {key: value for key, value in point.values.items() if key not in self.files}
 
     def keep(self, name: str, outcome: Mapping[str, Any], origin: Origin) -> Row:
         """Write what came of a point, whole or not at all; returns its row."""
@@ -89,7 +96,7 @@ class ComputationDirectory:
             failures = self.path / "failures"
             failures.mkdir(exist_ok=True)
             (failures / f"{name}.txt").write_text(outcome["traceback"])
-            return failed_row(point.values, point.seed, outcome["error"])
+            return failed_row(self.settings(point), point.seed, outcome["error"])
         draft = self.points / f".{name}.{uuid4().hex[:8]}"
         content = {"values": dict(point.values), "seed": point.seed, "commit": origin.commit}
         write_json(draft, {**content, **outcome})
@@ -99,11 +106,21 @@ class ComputationDirectory:
         return row
 
 
-def _name(point: "Point", code: list[str]) -> str:
-    words = [f"{key}-{value}" for key, value in point.values.items()]
+def _name(point: "Point", code: list[str], files: Set[str]) -> str:
+    words = [f"{key}-{value}" for key, value in point.values.items() if key not in files]
     readable = re.sub(r"[^\w.+]+", "-", "-".join(words))[:_LONGEST_NAME].strip("-.")
-    digest = _digest([*code, sorted(point.values.items()), point.seed])[:16]
+    # What a data file has matters, and not where it is.
+    values = {
+        key: _file_digest(str(value)) if key in files else value
+        for key, value in point.values.items()
+    }
+    digest = _digest([*code, sorted(values.items()), point.seed])[:16]
     return f"{readable}-s{point.seed}-{digest}".removeprefix("-")
+
+
+@cache
+def _file_digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
 
 
 def _digest(content: Any) -> str:

@@ -49,7 +49,7 @@ def play_computation(
                 for task, text in carried:
                     name = tasks[task]
                     rows[name] = directory.keep(name, json.loads(text), origin)
-                    progress.tell(_label(directory.names[name]), rows[name])
+                    progress.tell(_label(directory, directory.names[name]), rows[name])
         finally:
             in_order = [rows[name] for name in needed if name in rows]
             write_table(directory.path, "points", computation.keys, in_order)
@@ -62,5 +62,5 @@ def _write_task(directory: ComputationDirectory, name: str) -> str:
     return write_point_task(name, point.values, point.seed)
 
 
-def _label(point: "Point") -> str:
-    return describe_values({**point.values, "seed": point.seed})
+def _label(directory: ComputationDirectory, point: "Point") -> str:
+    return describe_values({**directory.settings(point), "seed": point.seed})

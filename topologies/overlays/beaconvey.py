@@ -1,4 +1,4 @@
-"""Overlays of BeaConvey (Chen, Tock, Vitenberg and Jacobsen): ring and fingers by interests.
+"""Overlays of BeaConvey (Chen, Tock and Girdzijauskas, DEBS 2018): ring and fingers by interests.
 
 A ring may be greedy (GSwicoS): of all pairs of nodes that are ends of different paths, the pair
 that contributes most (see `greedy_pairs`) becomes neighbours, until the paths are one circle.
@@ -60,10 +60,9 @@ class BeaConveyOverlay(OfflineOverlay):
     ) -> Overlay:
         """The ring as positions, its fingers as directed edges."""
         ring = make_ring(interests, settings, rng)
-        table = make_fingers_on_ring(interests, ring, settings, rng)
-        rank = np.empty(interests.nodes, dtype=np.uint64)
-        rank[ring] = np.arange(interests.nodes)
-        return Overlay(interests, ring[finger_edges(table)], directed=True, position=rank)
+        return overlay_on_ring(
+            interests, ring, make_fingers_on_ring(interests, ring, settings, rng)
+        )
 
 
 class Plan(NamedTuple):
@@ -85,6 +84,12 @@ def plan_overlay(
     table = make_fingers_on_ring(interests, ring, settings, rng)
     rank = np.argsort(ring)
     return Plan(rank.tolist(), ring[table][rank].tolist())
+
+
+def overlay_on_ring(interests: Interests, ring: Numbers, table: Numbers) -> Overlay:
+    """The overlay of a ring, which has the node of each rank, and of the fingers of each rank."""
+    rank = np.argsort(ring).astype(np.uint64)
+    return Overlay(interests, ring[finger_edges(table)], directed=True, position=rank)
 
 
 def make_ring(

@@ -2,7 +2,7 @@
 
 An edge list is a text file: a line `a b` of two whole numbers for each link, and lines that begin
 with `#` or `%` are comments, as SNAP and KONECT publish such graphs. Further columns (a weight, a
-time) are not used. Samples follow Chen, Tock, Vitenberg and Jacobsen (BeaConvey): a breadth-first
+time) are not used. Samples follow Chen, Tock and Girdzijauskas (DEBS 2018): a breadth-first
 search from a few random users until enough are visited, with all links among the visited. The
 search ignores the direction of links, as by follows alone it ends in dead ends. Where a component
 is used up, it goes on from another random user.
