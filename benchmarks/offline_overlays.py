@@ -91,7 +91,7 @@ def walk_once(kind: str, nodes: int) -> Walk:
     start_s = time.process_time()
     counts = find_pubsub("scribe").disseminate(overlay, publications, ScribeSettings())
     walk_s = time.process_time() - start_s
-    return Walk(kind, build_s, tables_mb, walk_s, counts.messages, _peak_mb())
+    return Walk(kind, build_s, tables_mb, walk_s, counts.messages, peak_mb())
 
 
 def _array_mb(*owners: object) -> float:
@@ -101,7 +101,8 @@ def _array_mb(*owners: object) -> float:
     return sum(arrays.values()) / _MB
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
+    """The peak memory of this process."""
     # Not `getrusage`: a process inherits that figure from the one that started it.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

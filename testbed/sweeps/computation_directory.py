@@ -18,7 +18,6 @@ import re
 import shutil
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -118,7 +117,6 @@ def _name(point: "Point", code: list[str], files: Set[str]) -> str:
     return f"{readable}-s{point.seed}-{digest}".removeprefix("-")
 
 
-@cache
 def _file_digest(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
 

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from agents.records import RecordLog, read_records
+from benchmarks import greedy_overlays
 from benchmarks.agents import delays_longer, last_answer_s
+from benchmarks.greedy_overlays import Made, fit_exponent, make_once
 from benchmarks.offline_overlays import KINDS, walk_once
 from benchmarks.simulate import make_crowd, race
 from testbed.errors import EmulationError
@@ -59,3 +61,14 @@ def test_offline_walks_are_measured(kind: str) -> None:
     small, large = (walk_once(kind, nodes) for nodes in (100, 400))
     assert 0 < small.tables_mb < large.tables_mb < large.peak_mb
     assert 0 < small.messages < large.messages
+
+
+@pytest.mark.parametrize("name", greedy_overlays.OVERLAYS)
+def test_greedy_overlays_are_measured(name: str) -> None:
+    made = make_once(name, 100)
+    assert made.nodes == 100 and made.seconds > 0 and made.peak_mb > 10
+
+
+def test_the_growth_of_time_is_the_exponent() -> None:
+    made = [Made(nodes, 3e-6 * nodes**1.5, 0) for nodes in (1_000, 3_000, 10_000)]
+    assert fit_exponent(made) == pytest.approx(1.5)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from analysis.claims import Computation
+from analysis.claims import Computation, find_claims
+from testbed.commands.claim_evidence import load_sources
 from testbed.errors import UsageError
 from testbed.sweeps.computation_directory import ComputationDirectory
 from testbed.sweeps.computations import play_computation
@@ -233,3 +234,46 @@ def test_points_of_other_code_are_computed_again(
     )
     play(tmp_path, computation(power))
     assert len(calls) == len(points(tmp_path)) == 8
+
+
+def count_lines(seed: int, graph: str) -> dict[str, Any]:
+    calls.append((len(graph), seed))
+    return {"lines": len(Path(graph).read_text().splitlines()) if graph else 0}
+
+
+def with_graph(path: str) -> Computation:
+    files = {"graph": ("social/graph.txt", "graph.txt")}
+    return Computation("powers", count_lines, {"graph": (path,)}, (1,), files=files)
+
+
+def test_what_a_data_file_has_makes_a_point_and_not_where_it_is(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.txt", "two.txt")]
+    for file in files:
+        file.write_text("0 1\n1 2\n")
+    found = [play(tmp_path / "r", with_graph(str(file)))[0]["lines"] for file in (*files, files[0])]
+    assert found == [2, 2, 2] and len(calls) == 1
+    files[0].write_text("0 1\n")
+    (row,) = play(tmp_path / "r", with_graph(str(files[0])))
+    assert (row["lines"], len(calls)) == (1, 2) and "graph" not in row
+    (row,) = play(tmp_path / "r", with_graph(""))
+    assert (row["lines"], len(calls)) == (0, 3)
+
+
+def test_data_files_are_looked_for_in_the_folder_of_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def found() -> Any:
+        sources = load_sources(claims, "small", {"sample": "1K"}, "simulation", tmp_path)
+        return sources["beaconvey-twitter"].parameters["graph"]  # type: ignore[union-attr]
+
+    claims = find_claims(["B2"])
+    assert found() == ("",)
+    assert (
+        f"beaconvey-twitter: expected social/out.ego-twitter or out.ego-twitter in {tmp_path}, "
+        "found none; a generated stand-in is used"
+    ) in capsys.readouterr().out
+    (tmp_path / "social").mkdir()
+    for place in (tmp_path / "out.ego-twitter", tmp_path / "social" / "out.ego-twitter"):
+        place.write_text("0 1\n")
+        assert found() == (str(place),)
+    assert capsys.readouterr().out == ""
