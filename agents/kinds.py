@@ -22,6 +22,7 @@ LAYERS: dict[str, dict[str, str]] = {
         "gossip": "agents.overlays.gossip.GossipSize",
         "given": "agents.overlays.given.GivenOverlay",
         "ring": "agents.overlays.ring.overlay.RingOverlay",
+        "beaconvey": "agents.overlays.beaconvey.overlay.BeaConveyOverlay",
         "pastry": "agents.overlays.pastry.overlay.PastryOverlay",
         "skip-net": "agents.overlays.skip_net.overlay.SkipNetOverlay",
         "small-world": "agents.overlays.small_world.overlay.SmallWorldOverlay",

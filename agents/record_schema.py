@@ -90,6 +90,12 @@ RECORDS: dict[str, dict[str, Fields]] = {
         },
         "death_refuted": {"incarnation": Field(int, "the number of the new incarnation")},
         "parent_chosen": {"landmark": _PEER, "parent": Field(int, "0 if there is none")},
+        "master_chosen": {"master": _PEER},
+        "epoch_planned": {
+            "epoch": Field(int, "the number of an epoch of a planned overlay"),
+            "peers": Field(int, "the peers in the plan"),
+        },
+        "epoch_begun": {"epoch": Field(int, "the epoch that events are published in from now on")},
         "peer_lost": {"peer": _PEER, "reason": Field(str, "`silent` or `left`")},
         "peer_restarted": {"peer": _PEER},
     },

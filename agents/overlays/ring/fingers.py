@@ -41,6 +41,18 @@ class RandomFingers(FingerRule):
         return self._wanted[index]
 
 
+class PlannedFingers(FingerRule):
+    """Positions that were planned, one in each phase; the first of each phase without a plan."""
+
+    def __init__(self, phases: Sequence[Phase], distances: Sequence[int]) -> None:
+        super().__init__(phases)
+        self._distances = distances or [phase.start for phase in phases]
+
+    def wanted(self, index: int) -> int:
+        """The planned distance."""
+        return self._distances[index]
+
+
 class Fingers:
     """The fingers of a peer by phase, and which of them are still to be found."""
 

@@ -35,15 +35,15 @@ class RingLinks:
         """The peers at the other ends of the links."""
         return sorted(self._roles)
 
-    def update(self, view: RingView, roles: Roles, watched: set[PeerId]) -> list[Effect]:
-        """Record and announce what has changed."""
+    def update(self, view: RingView | None, roles: Roles, watched: set[PeerId]) -> list[Effect]:
+        """Record and announce what has changed; without a view the ring announces its own."""
         effects: list[Effect] = []
         if watched != self._watched:
             self._watched = watched
             effects.append(Announce(Watch(self._watcher, frozenset(watched))))
         if roles != self._roles:
             effects += self._change_links(roles)
-        if view != self._view:
+        if view is not None and view != self._view:
             self._view = view
             effects.append(Announce(view))
         return [*effects, *self._announce()]

@@ -36,6 +36,13 @@ class Neighbourhood:
         """The nearest peer after this one."""
         return self.successors[0] if self.successors else None
 
+    def seed(
+        self, predecessors: Sequence[Place], successors: Sequence[Place], is_closed: bool
+    ) -> None:
+        """Begin with these lists."""
+        self._replace(list(predecessors[: self._most_before]), list(successors[: self._most_after]))
+        self.is_closed = is_closed and len(successors) <= self._most_after
+
     def take(self, place: Place, before: Sequence[Place], after: Sequence[Place]) -> None:
         """Note what a peer that is alive says of the peers next to it."""
         back = self._outwards(self.before, place, before)

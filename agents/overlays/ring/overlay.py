@@ -29,7 +29,7 @@ from agents.protocol import (
 )
 
 _FULL_RING_BITS = 64
-_SLACK_S = 2.0  # between the detection of a failure by one peer and by all others
+SLACK_S = 2.0  # between the detection of a failure by one peer and by all others
 
 
 class RingOverlay(Protocol):
@@ -44,7 +44,7 @@ class RingOverlay(Protocol):
         super().__init__(given)
         circle, position = self.place(given)
         rule = self.choose_rule(circle, given)
-        doubted_us = int((self.settings.detect_s + _SLACK_S) * 1e6)
+        doubted_us = int((self.settings.detect_s + SLACK_S) * 1e6)
         memory = Memory(self.contacts, self.random, doubted_us)
         self.ring = Ring(Place(self.me, position), circle, rule, memory, self.settings)
         self._links = RingLinks("overlay")

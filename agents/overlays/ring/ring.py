@@ -100,6 +100,23 @@ class Ring:
         effects: list[Effect] = [SetTimer(self._timer("tick"), first_tick_us)]
         return [*effects, *self._check(self._memory.all())]
 
+    def seed(
+        self,
+        predecessors: Sequence[Place],
+        successors: Sequence[Place],
+        fingers: Iterable[tuple[int, Place]],
+        is_closed: bool,
+    ) -> None:
+        """Begin with tables that somebody knows who planned the ring."""
+        self.near.seed(predecessors, successors, is_closed)
+        for index, place in fingers:
+            if index in self._far_phases():
+                self.fingers.settle(index, place)
+
+    def is_quiet(self, now_us: int, periods: int) -> bool:
+        """Whether the tables have not changed for some periods."""
+        return now_us - self._changed_us >= periods * self._period_us
+
     def leave(self) -> list[Effect]:
         """Tell the neighbours on both sides about each other."""
         ends = {place.peer for place in self._ends()}

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from agents.announcements import Interests, PeerLost, Place
-from agents.overlays.ring.circle import RANK_SPACING, Circle, Phase, phases_of, rank_circle
-from agents.overlays.ring.fingers import FingerRule, RandomFingers
+from agents.overlays.ring.circle import RANK_SPACING, Circle, phases_of, rank_circle
+from agents.overlays.ring.fingers import FingerRule, PlannedFingers, RandomFingers
 from agents.overlays.ring.overlay import RingOverlay
 from agents.overlays.ring.ring import RING_MESSAGES
 from agents.overlays.small_world.knowledge import Knowledge
@@ -21,18 +21,6 @@ from agents.overlays.small_world.learning import GOSSIP, LearnedFingers, Learnin
 from agents.overlays.small_world.messages import Samples
 from agents.overlays.small_world.settings import SmallWorldSettings
 from agents.protocol import Effects, PeerId, Surroundings, WholeNetwork
-
-
-class PlannedFingers(FingerRule):
-    """Positions that were planned, one in each phase; the first of each phase without a plan."""
-
-    def __init__(self, phases: Sequence[Phase], distances: Sequence[int]) -> None:
-        super().__init__(phases)
-        self._distances = distances or [phase.start for phase in phases]
-
-    def wanted(self, index: int) -> int:
-        """The planned distance."""
-        return self._distances[index]
 
 
 class SmallWorldOverlay(RingOverlay):

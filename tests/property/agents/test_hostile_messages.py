@@ -44,6 +44,11 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
         "pubsub": {"kind": "topic-flood"},
         "workload": {"kind": "topics-zipf", "start_s": 0.0},
     },
+    "beaconvey": {
+        "overlay": {"kind": "beaconvey"},
+        "pubsub": {"kind": "topic-flood"},
+        "workload": {"kind": "topics-zipf", "start_s": 0.0},
+    },
     "by hand": {
         "overlay": {"kind": "given", "links": "h1-h2 h1-h3"},
         "routing": {"kind": "mst"},

@@ -1,0 +1,1 @@
+"""The overlay of BeaConvey: a ring and fingers that a master plans from all interests."""

@@ -1,0 +1,418 @@
+"""The overlay of BeaConvey (Chen, Tock, Vitenberg and Jacobsen): planned by a master, kept by all.
+
+The peer with the lowest address is the master (`master`); if it fails, the next one is. All peers
+tell it what they want, and it sends each its place on the ring of a new epoch, its neighbours and
+its fingers (`planning`). Peers keep each ring by messages, as in `agents.overlays.ring`.
+
+We depart from the paper, or say what it leaves open, in these points:
+
+- A ring by hashes of addresses (epoch 0) exists all the time. Over it peers agree on the master and
+  join again after a partition. It carries no events and is not announced.
+- Rings of two epochs exist side by side while events of the former one are finished.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from agents.announcements import (
+    EpochBegun,
+    EpochDrained,
+    EpochEnded,
+    EpochPrepared,
+    Interests,
+    NextHop,
+    PeerLost,
+    PeerRestarted,
+    Place,
+    PreparesEpoch,
+)
+from agents.overlays.beaconvey.master import Letters, Master
+from agents.overlays.beaconvey.messages import Belief, Commit, Plan, Retire, Status, Wants
+from agents.overlays.beaconvey.planning import as_place
+from agents.overlays.beaconvey.settings import BeaConveyOverlaySettings
+from agents.overlays.ring.circle import RANK_SPACING, SPARSE, Circle, hash_position, phases_of
+from agents.overlays.ring.fingers import FingerRule, PlannedFingers, RandomFingers
+from agents.overlays.ring.links import RingLinks, Roles
+from agents.overlays.ring.memory import Memory
+from agents.overlays.ring.overlay import SLACK_S, placed_values, roles_of
+from agents.overlays.ring.ring import RING_MESSAGES, Ring
+from agents.protocol import (
+    Announce,
+    Delay,
+    Effect,
+    Effects,
+    PeerId,
+    Protocol,
+    Record,
+    Send,
+    SetTimer,
+    Surroundings,
+)
+from agents.wire.codec import U32_MAX
+
+_WORK = "work"
+_QUIET_PERIODS = 3
+_PIECE_TOPICS = 300
+_DRAIN_US = 10_000_000  # for layers that do not say what they hold
+
+
+class BeaConveyOverlay(Protocol):
+    """A ring and fingers that a master plans from all interests, one epoch after another."""
+
+    Settings: ClassVar[type[Struct]] = BeaConveyOverlaySettings
+    settings: BeaConveyOverlaySettings
+    messages = (*RING_MESSAGES, Belief, Wants, Status, Plan, Commit, Retire)
+    is_directed: ClassVar[bool] = True
+    needs_failure_detector: ClassVar[bool] = True
+
+    def __init__(self, given: Surroundings) -> None:
+        super().__init__(given)
+        self._period_us = int(self.settings.stabilise_s * 1e6)
+        doubted_us = int((self.settings.detect_s + SLACK_S) * 1e6)
+        self._memory = Memory(self.contacts, self.random, doubted_us)
+        control = Place(self.me, hash_position(self.me))
+        rule = FingerRule(phases_of(SPARSE))
+        self.rings = {0: Ring(control, SPARSE, rule, self._memory, self.settings)}
+        self.current = 0
+        self.epochs = Epochs(int(self.settings.prepare_s * 1e6))
+        self.chief = self.me  # the master, as far as this peer knows
+        self._chief_us = 0
+        self.master: Master | None = Master(self.me, self.settings, given.run_seed)
+        self._seed, self._workload = given.run_seed, given.workload
+        self._topics: frozenset[int] = frozenset()
+        self._version = 0
+        self._told: Status | None = None
+        self._is_wanted_told = False
+        self._links = RingLinks("overlay")
+        self._announced: dict[int, int] = {}  # versions of rings by epoch
+        self._watched: set[PeerId] = set()
+
+    @property
+    def ring(self) -> Ring:
+        """The ring of the current epoch."""
+        return self.rings[self.current]
+
+    @property
+    def newest(self) -> int:
+        """The last epoch that this peer has a ring of."""
+        return max(self.rings)
+
+    def next_hop(self, key: int) -> PeerId | None:
+        """The next neighbour on the route to a key of 64 bits; None if this peer is its root."""
+        return self.ring.next_hop(self.ring.circle.place_key(key))
+
+    def on_start(self, now_us: int) -> Effects:
+        """Join the ring of addresses, and look for the master."""
+        self._topics = frozenset(one.content for one in self._workload.interests_at(now_us))
+        self._version = now_us // 1_000 & U32_MAX
+        self._chief_us = now_us
+        first_us = self.random.randrange(self._period_us)
+        effects = self.rings[0].start(now_us, first_us)
+        contacts = [Send(peer, Belief(self.me)) for peer in self.contacts if peer != self.me]
+        work = SetTimer(_WORK, first_us)
+        return self._settle(now_us, [Record("agent_started"), *effects, *contacts, work])
+
+    def on_stop(self, now_us: int) -> Effects:
+        """Tell the neighbours."""
+        told = [effect for _, ring in sorted(self.rings.items()) for effect in ring.leave()]
+        return [*told, Record("agent_left")]
+
+    def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
+        """Take part in the rings, and in planning."""
+        if isinstance(message, RING_MESSAGES):
+            ring = self.rings.get(message.epoch)
+            effects = ring.on_message(now_us, sender, message) if ring is not None else []
+        else:
+            effects = self._answer(now_us, sender, message)
+        return self._settle(now_us, effects)
+
+    def on_timer(self, now_us: int, name: Hashable) -> Effects:
+        """Do what is due."""
+        if name == _WORK:
+            effects: list[Effect] = [SetTimer(_WORK, self._period_us), *self._work(now_us)]
+            return self._settle(now_us, effects)
+        assert isinstance(name, tuple)
+        ring = self.rings.get(name[1])
+        return self._settle(now_us, ring.on_timer(now_us, name)) if ring is not None else []
+
+    def on_computed(self, now_us: int, name: Hashable, result: Any) -> Effects:
+        """Send out a plan."""
+        assert isinstance(name, tuple)
+        layout = self.master.on_computed(now_us, name[1], result) if self.master else None
+        if layout is None:
+            return []
+        planned = Record("epoch_planned", {"epoch": layout.epoch, "peers": layout.ranks})
+        return self._settle(now_us, [planned, *self._advance(now_us)])
+
+    def on_delay(self, now_us: int, delay: Delay) -> Effects:
+        """Have a neighbour whose delay is known."""
+        return self._links.on_delay(delay)
+
+    def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
+        """Tell it again, if the other is still there."""
+        if isinstance(message, Wants | Status):
+            self._told, self._is_wanted_told = None, False
+        elif self.master is not None:
+            self.master.repeat(to)
+        return []
+
+    def on_announcement(self, now_us: int, content: Any) -> Effects:
+        """Follow failures, interests, and what other layers need of an epoch."""
+        match content:
+            case PeerLost(peer):
+                return self._settle(now_us, self._lose(now_us, peer))
+            case PeerRestarted(peer):
+                return self._settle(now_us, self._restart(now_us, peer))
+            case Interests(topics):
+                if topics != self._topics:
+                    self._topics, self._is_wanted_told = topics, False
+                    self._version = self._version + 1 & U32_MAX
+            case PreparesEpoch(epoch):
+                self.epochs.preparing.add(epoch)
+            case EpochPrepared(epoch):
+                self.epochs.prepared.add(epoch)
+            case EpochDrained(epoch):
+                self.epochs.drained.add(epoch)
+        return []
+
+    def _answer(self, now_us: int, sender: PeerId, message: Any) -> list[Effect]:
+        match message:
+            case Belief():
+                return self._on_belief(now_us, sender, message.master)
+            case Status() | Wants() if self.master is None:
+                return [Send(sender, Belief(self.chief))]
+            case Status():
+                assert self.master is not None
+                self.master.on_status(now_us, sender, message)
+                return self._advance(now_us)
+            case Wants():
+                assert self.master is not None
+                self.master.on_wants(now_us, sender, message)
+                return []
+            case _ if sender != self.chief:
+                return []
+            case Plan():
+                return self._on_plan(now_us, message)
+            case Commit():
+                return self._begin(now_us, message.epoch)
+        return self._retire(message.epoch)
+
+    def _work(self, now_us: int) -> list[Effect]:
+        """What is done in every period: agree on the master, report to it, and be it."""
+        effects: list[Effect] = []
+        if (successor := self.rings[0].near.successor) is not None:
+            effects.append(Send(successor.peer, Belief(self.chief)))
+        if now_us - self._chief_us >= self._period_us:
+            effects += self._report(now_us)
+        if self.master is not None:
+            effects += self._advance(now_us)
+            if (compute := self.master.compute(now_us)) is not None:
+                effects.append(compute)
+        return effects
+
+    def _on_belief(self, now_us: int, sender: PeerId, chief: PeerId) -> list[Effect]:
+        """Take the lowest address that anybody knows of for the master."""
+        lowest = min(chief, sender)
+        if lowest < self.chief and not self._memory.is_doubtful(now_us, lowest):
+            return self._follow(now_us, lowest)
+        return [Send(sender, Belief(self.chief))] if chief > self.chief else []
+
+    def _follow(self, now_us: int, chief: PeerId) -> list[Effect]:
+        """Have another master, and tell those that this peer has links to."""
+        self.chief, self._chief_us = chief, now_us
+        self._told, self._is_wanted_told = None, False
+        if chief != self.me:
+            self.master = None
+        elif self.master is None:
+            self.master = Master(self.me, self.settings, self._seed)
+        view = self.rings[0].view
+        links = {place.peer for place in view.fingers} - {chief}
+        if view.predecessor is not None:
+            links |= {view.predecessor.peer} - {chief}
+        tell = [Send(peer, Belief(chief)) for peer in sorted(links)]
+        return [Record("master_chosen", {"master": chief}), *tell]
+
+    def _lose(self, now_us: int, peer: PeerId) -> list[Effect]:
+        effects = [e for _, ring in sorted(self.rings.items()) for e in ring.lose(now_us, peer)]
+        if self.master is not None:
+            self.master.forget(now_us, peer)
+        if peer == self.chief:
+            near = self.rings[0].near
+            known = [*near.predecessors, *near.successors, *self.rings[0].fingers.places]
+            effects += self._follow(now_us, min([self.me, *(place.peer for place in known)]))
+        return effects
+
+    def _restart(self, now_us: int, peer: PeerId) -> list[Effect]:
+        effects = [e for _, ring in sorted(self.rings.items()) for e in ring.restart(now_us, peer)]
+        if self.master is not None:
+            self.master.forget(now_us, peer)
+        if peer == self.chief:
+            self._told, self._is_wanted_told = None, False
+        return effects
+
+    def _report(self, now_us: int) -> list[Effect]:
+        """Tell the master what it does not know yet."""
+        status = self._status(now_us)
+        if status == self._told and self._is_wanted_told:
+            return []
+        effects: list[Effect] = []
+        if status != self._told:
+            self._told = status
+            effects += self._tell(now_us, self.chief, status)
+        if not self._is_wanted_told:
+            self._is_wanted_told = True
+            for piece in _pieces(self._version, self._topics):
+                effects += self._tell(now_us, self.chief, piece)
+        return effects
+
+    def _status(self, now_us: int) -> Status:
+        newest = self.rings[self.newest]
+        is_quiet = newest.is_quiet(now_us, _QUIET_PERIODS)
+        older = [epoch for epoch in self.rings if 0 < epoch < self.current]
+        current = self.ring if self.current else None
+        return Status(
+            self._version,
+            self.current,
+            current.me.position if current is not None else 0,
+            current.circle.ranks if current is not None else 0,
+            newest.epoch,
+            self.epochs.is_prepared(now_us, newest.epoch, is_quiet),
+            self.epochs.is_drained(now_us, older),
+        )
+
+    def _tell(self, now_us: int, to: PeerId, message: Any) -> list[Effect]:
+        if to == self.me:
+            return self._answer(now_us, self.me, message)
+        return [Send(to, message, reliable=True)]
+
+    def _advance(self, now_us: int) -> list[Effect]:
+        """Send what the master has to say."""
+        letters: Letters = self.master.advance(now_us) if self.master is not None else []
+        return [effect for to, letter in letters for effect in self._tell(now_us, to, letter)]
+
+    def _on_plan(self, now_us: int, plan: Plan) -> list[Effect]:
+        """Take a place on the ring of a new epoch."""
+        circle = Circle(plan.ranks * RANK_SPACING, RANK_SPACING)
+        is_new = plan.epoch > self.current and plan.epoch not in self.rings
+        if not is_new or plan.position >= circle.modulus:
+            return []
+        given_up = [epoch for epoch in self.rings if epoch > self.current]
+        effects = [effect for epoch in given_up for effect in self._end(epoch)]
+        me = Place(self.me, plan.position)
+        ring = Ring(me, circle, self._rule(circle, plan), self._memory, self.settings, plan.epoch)
+        others = [as_place(one) for one in plan.successors if one.peer != self.me]
+        before = [as_place(one) for one in plan.predecessors if one.peer != self.me]
+        fingers = [(f.phase, as_place(f.member)) for f in plan.fingers if f.member.peer != self.me]
+        alive = {place.peer for place in (*others, *before)}
+        ring.seed(before, others, [f for f in fingers if f[1].peer in alive], len(others) < 16)
+        self.rings[plan.epoch] = ring
+        self.epochs.note_plan(now_us, plan.epoch)
+        return [*effects, *ring.start(now_us, self.random.randrange(self._period_us))]
+
+    def _rule(self, circle: Circle, plan: Plan) -> FingerRule:
+        """The planned fingers, or plain ones for a peer that comes in between."""
+        phases = phases_of(circle, self.settings.phases)
+        wanted = {one.phase: one.member.position for one in plan.fingers}
+        if set(wanted) == set(range(len(phases))):
+            distances = [circle.distance(plan.position, wanted[i]) for i in range(len(phases))]
+            return PlannedFingers(phases, distances)
+        if self.settings.fingers == "random":
+            return RandomFingers(phases, circle, self.random)
+        return FingerRule(phases)
+
+    def _begin(self, now_us: int, epoch: int) -> list[Effect]:
+        """Publish in an epoch from now on."""
+        if epoch not in self.rings or epoch <= self.current:
+            return []
+        is_first = self.current == 0
+        self.current = epoch
+        self.epochs.begun_us = now_us
+        placed = placed_values(self.ring.circle, self.ring.me.position)
+        effects: list[Effect] = [
+            Record("epoch_begun", {"epoch": epoch}),
+            Record("placed", placed),
+            *self._tell_links(),
+            Announce(EpochBegun(epoch)),
+        ]
+        return [*effects, Announce(NextHop(self))] if is_first else effects
+
+    def _retire(self, epoch: int) -> list[Effect]:
+        """Drop rings that nobody needs any more."""
+        if epoch != self.current:
+            return []
+        return [e for old in sorted(self.rings) if 0 < old < epoch for e in self._end(old)]
+
+    def _end(self, epoch: int) -> list[Effect]:
+        del self.rings[epoch]
+        self._announced.pop(epoch, None)
+        self.epochs.forget(epoch)
+        return [Announce(EpochEnded(epoch))]
+
+    def _settle(self, now_us: int, effects: Sequence[Effect]) -> list[Effect]:
+        """Tell others what has changed, before any message that a change leads to."""
+        told: list[Effect] = []
+        changed = False
+        for epoch, ring in sorted(self.rings.items()):
+            if self._announced.get(epoch) != ring.version:
+                self._announced[epoch] = ring.version
+                changed = True
+                if epoch:
+                    told.append(Announce(ring.view))
+        watched = {peer for ring in self.rings.values() for peer in ring.watched} | {self.chief}
+        if self.master is not None:
+            watched |= set(self.master.peers)
+        watched.discard(self.me)
+        if changed or watched != self._watched:
+            self._watched = watched
+            told = [*self._tell_links(), *told]
+        return [*told, *effects]
+
+    def _tell_links(self) -> list[Effect]:
+        roles: Roles = roles_of(self.ring) if self.current else {}
+        return self._links.update(None, roles, self._watched)
+
+
+class Epochs:
+    """How far the layers of this agent are with each epoch."""
+
+    def __init__(self, patience_us: int) -> None:
+        self._patience_us = patience_us
+        self._planned_us: dict[int, int] = {}
+        self.preparing: set[int] = set()
+        self.prepared: set[int] = set()
+        self.drained: set[int] = set()
+        self.begun_us = 0
+
+    def note_plan(self, now_us: int, epoch: int) -> None:
+        """Begin to prepare for an epoch."""
+        self._planned_us[epoch] = now_us
+
+    def is_prepared(self, now_us: int, epoch: int, is_quiet: bool) -> bool:
+        """Whether an epoch can begin here: tables are quiet, and every layer has prepared."""
+        planned_us = self._planned_us.get(epoch)
+        if planned_us is None:
+            return False
+        is_waited_for = epoch in self.preparing and epoch not in self.prepared
+        return (is_quiet and not is_waited_for) or now_us - planned_us >= self._patience_us
+
+    def is_drained(self, now_us: int, epochs: Sequence[int]) -> bool:
+        """Whether no layer holds events of these epochs."""
+        is_over = now_us - self.begun_us >= _DRAIN_US
+        return all(
+            epoch in self.drained if epoch in self.preparing else is_over for epoch in epochs
+        )
+
+    def forget(self, epoch: int) -> None:
+        """Forget an epoch that ended."""
+        self._planned_us.pop(epoch, None)
+        for some in (self.preparing, self.prepared, self.drained):
+            some.discard(epoch)
+
+
+def _pieces(version: int, topics: frozenset[int]) -> list[Wants]:
+    """Topics in pieces that fit a datagram."""
+    known = sorted(topic for topic in topics if topic <= U32_MAX)
+    parts = [known[at : at + _PIECE_TOPICS] for at in range(0, len(known), _PIECE_TOPICS)] or [[]]
+    return [Wants(version, i, len(parts), tuple(part)) for i, part in enumerate(parts)]
