@@ -78,7 +78,8 @@ class Master:
         if known is None:
             known = self._known[peer] = Known()
             self._change(now_us)
-        known.status = status
+        if known.status is None or status.version > known.status.version:
+            known.status = status
 
     def on_wants(self, now_us: int, peer: PeerId, wants: Wants) -> None:
         """Note a piece of a peer's topics."""
@@ -88,6 +89,8 @@ class Master:
             self._known[peer] = Known()
             self._change(now_us)
         known = self._known[peer]
+        if wants.version < max(known.version, known.parts_version):
+            return  # it was repeated late
         if wants.version != known.parts_version:
             known.parts, known.parts_version = {}, wants.version
         known.parts[wants.piece] = wants.topics

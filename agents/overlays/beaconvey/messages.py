@@ -27,6 +27,7 @@ class Wants(Struct, frozen=True):
 class Status(Struct, frozen=True):
     """To the master: how far its sender is.
 
+    Of two the one with the higher `version` counts, as a message may be repeated late.
     `position` and `ranks` are those of its current epoch, 0 without any. `newest` is the last epoch
     that it has a ring of, which `is_settled` if its tables are quiet. It `is_drained` if it holds
     no event of earlier epochs.

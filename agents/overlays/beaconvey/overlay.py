@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agents.announcements import (
     EpochBegun,
@@ -32,7 +33,14 @@ from agents.overlays.beaconvey.master import Letters, Master
 from agents.overlays.beaconvey.messages import Belief, Commit, Plan, Retire, Status, Wants
 from agents.overlays.beaconvey.planning import as_place
 from agents.overlays.beaconvey.settings import BeaConveyOverlaySettings
-from agents.overlays.ring.circle import RANK_SPACING, SPARSE, Circle, hash_position, phases_of
+from agents.overlays.ring.circle import (
+    MOST_RANKS,
+    RANK_SPACING,
+    SPARSE,
+    Circle,
+    hash_position,
+    phases_of,
+)
 from agents.overlays.ring.fingers import FingerRule, PlannedFingers, RandomFingers
 from agents.overlays.ring.links import RingLinks, Roles
 from agents.overlays.ring.memory import Memory
@@ -83,7 +91,9 @@ class BeaConveyOverlay(Protocol):
         self._seed, self._workload = given.run_seed, given.workload
         self._topics: frozenset[int] = frozenset()
         self._version = 0
+        self._planner = 0  # the master that sent the newest plan
         self._told: Status | None = None
+        self._status_version = 0
         self._is_wanted_told = False
         self._links = RingLinks("overlay")
         self._announced: dict[int, int] = {}  # versions of rings by epoch
@@ -214,7 +224,7 @@ class BeaConveyOverlay(Protocol):
 
     def _on_belief(self, now_us: int, sender: PeerId, chief: PeerId) -> list[Effect]:
         """Take the lowest address that anybody knows of for the master."""
-        lowest = min(chief, sender)
+        lowest = min(chief or sender, sender)
         if lowest < self.chief and not self._memory.is_doubtful(now_us, lowest):
             return self._follow(now_us, lowest)
         return [Send(sender, Belief(self.chief))] if chief > self.chief else []
@@ -260,6 +270,8 @@ class BeaConveyOverlay(Protocol):
         effects: list[Effect] = []
         if status != self._told:
             self._told = status
+            self._status_version = max(self._status_version + 1, now_us // 1_000) & U32_MAX
+            status = replace(status, version=self._status_version)
             effects += self._tell(now_us, self.chief, status)
         if not self._is_wanted_told:
             self._is_wanted_told = True
@@ -273,7 +285,7 @@ class BeaConveyOverlay(Protocol):
         older = [epoch for epoch in self.rings if 0 < epoch < self.current]
         current = self.ring if self.current else None
         return Status(
-            self._version,
+            0,
             self.current,
             current.me.position if current is not None else 0,
             current.circle.ranks if current is not None else 0,
@@ -295,8 +307,10 @@ class BeaConveyOverlay(Protocol):
     def _on_plan(self, now_us: int, plan: Plan) -> list[Effect]:
         """Take a place on the ring of a new epoch."""
         circle = Circle(plan.ranks * RANK_SPACING, RANK_SPACING)
-        is_new = plan.epoch > self.current and plan.epoch not in self.rings
-        if not is_new or plan.position >= circle.modulus:
+        # What another master planned and did not begin is void, whatever its number.
+        last = self.newest if self._planner == self.chief else self.current
+        is_new = plan.epoch > last and plan.epoch not in self.rings
+        if not is_new or plan.ranks > MOST_RANKS or plan.position >= circle.modulus:
             return []
         given_up = [epoch for epoch in self.rings if epoch > self.current]
         effects = [effect for epoch in given_up for effect in self._end(epoch)]
@@ -307,7 +321,7 @@ class BeaConveyOverlay(Protocol):
         fingers = [(f.phase, as_place(f.member)) for f in plan.fingers if f.member.peer != self.me]
         alive = {place.peer for place in (*others, *before)}
         ring.seed(before, others, [f for f in fingers if f[1].peer in alive], len(others) < 16)
-        self.rings[plan.epoch] = ring
+        self.rings[plan.epoch], self._planner = ring, self.chief
         self.epochs.note_plan(now_us, plan.epoch)
         return [*effects, *ring.start(now_us, self.random.randrange(self._period_us))]
 

@@ -13,6 +13,7 @@ from agents.protocol import PeerId
 
 KEY_BITS = 64
 RANK_SPACING = 1 << 40
+MOST_RANKS = 1 << 24  # whose positions messages can carry
 Rounding = Literal["floor", "ceil"]
 
 

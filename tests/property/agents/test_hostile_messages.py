@@ -100,9 +100,9 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 OF_AGENTS: tuple[type, ...] = (Acknowledgement, Ping, Pong)
-KINDS = {kind: find_protocol(layer, kind) for layer, kinds in LAYERS.items() for kind in kinds}
+KINDS = [find_protocol(layer, kind) for layer, kinds in LAYERS.items() for kind in kinds]
 ALL_MESSAGES = tuple(
-    dict.fromkeys((*OF_AGENTS, *(one for protocol in KINDS.values() for one in protocol.messages)))
+    dict.fromkeys((*OF_AGENTS, *(one for protocol in KINDS for one in protocol.messages)))
 )
 TAKEN_OR_COUNTED = (
     "received", "unexpected", "malformed", "of_another_run", "misaddressed", "impostor",
@@ -209,8 +209,9 @@ class Victim:
 
 def draw_messages(name: str, hostile: Hostile, count: int) -> Iterator[Any]:
     """Messages with any content, every other one of a kind that the stack knows."""
-    layers = experiment_of(name).layers.values()
-    own = [kind for settings in layers for kind in KINDS[settings["kind"]].messages]
+    layers = experiment_of(name).layers.items()
+    protocols = [find_protocol(layer, settings["kind"]) for layer, settings in layers]
+    own = [kind for protocol in protocols for kind in protocol.messages]
     for number in range(count):
         with suppress(ValueError):  # the message itself does not allow such values
             yield hostile.draw(hostile.chance.choice(own if number % 2 else ALL_MESSAGES))
