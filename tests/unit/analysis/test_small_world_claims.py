@@ -1,6 +1,8 @@
 """Claims about small-world overlays: their relations on made-up points, and what a point counts."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from analysis.claims import Finding, SweepRows, find_claims
 from analysis.claims.small_world.overlays import measure_small_world
 from analysis.claims.small_world.relations import BY_NODES, BY_TOPICS
+from tests.fixtures.claim_runs import reproduce_here
 
 Made = dict[str, Any]
 SIZES = (1_000, 4_000, 10_000)
@@ -101,3 +104,19 @@ def test_a_point_compares_overlays_of_the_same_interests() -> None:
     assert 1 < greedy["path"] < min(chord["path"], found["random"]["path"])
     assert min(found[kind]["support_ratio"] for kind in ("chord", "random")) > 1
     assert found["deliveries"] > 1_000
+
+
+def test_a_claim_is_reproduced_with_its_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("topics=[100, 200]", "nodes=150", "publications=60", "seed=[1, 2, 3]")
+    changes = [word for change in small for word in ("--set", change)]
+    assert reproduce_here(tmp_path, "S4", *changes) == 0
+    (claim,) = json.loads(capsys.readouterr().out.splitlines()[-1])["claims"]
+    assert (claim["id"], claim["runs"], claim["failed"]) == ("S4", 6, 0)
+    assert claim["interval_of"] == "% more of Chord" and claim["holds"] is not None
+    (page,) = tmp_path.glob("reproduce/small/S4-*.html")
+    text = page.read_text()
+    # Our lines, and the paper's means beside them.
+    for label in ("GrSwico", "Chord, paper (mean)", "RandomSW, paper (mean)"):
+        assert f">{label}</text>" in text
