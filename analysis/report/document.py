@@ -12,8 +12,20 @@ from analysis.report.distributions import Distribution, read_distributions
 from analysis.report.print_figures import draw_figures
 from analysis.report.reported_run import ReportedRun
 from analysis.report.timeline import read_timeline
+from analysis.report.topics import topic_section
 
-_SCRIPTS = ("elements", "colours", "charts", "faults", "grid", "map", "topology", "page")
+_SCRIPTS = (
+    "elements",
+    "colours",
+    "charts",
+    "faults",
+    "grid",
+    "map",
+    "topology",
+    "scatter",
+    "topics",
+    "page",
+)
 
 
 def write_report(run: Path) -> Path:
@@ -58,7 +70,11 @@ def gather(
 def _map(run: ReportedRun) -> dict[str, Any]:
     underlay = run.underlay
     if underlay is None:
-        return {"nodes": None, "map_words": "The run has no underlay.json, so there is no map."}
+        return {
+            "nodes": None,
+            "topics": None,
+            "map_words": "The run has no underlay.json, so there is no map.",
+        }
     sizes = (
         f"{len(underlay.routers):,} routers, {len(underlay.hosts):,} hosts, "
         f"{len(underlay.links):,} links."
@@ -68,6 +84,7 @@ def _map(run: ReportedRun) -> dict[str, Any]:
         "links": network.link_columns(run, underlay),
         "overlay": network.overlay_pairs(run, underlay),
         "trees": network.tree_list(run, underlay),
+        "topics": topic_section(run, underlay),
         "map_words": f"{sizes} A link has the colour of its busier direction. Zoom with the wheel, "
         "+ and -; move by dragging or with arrow keys.",
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 
 from analysis.agent_records import AgentRecord
@@ -91,6 +92,24 @@ class ReportedRun:
         if self.overlay is None or len(self.overlay.peers) < 2:
             return None
         return self._recorded.peer_unicast
+
+    @property
+    def is_topic_based(self) -> bool:
+        """Whether interests and publications are topics."""
+        return self._recorded.is_topic_based
+
+    @property
+    def window_start_us(self) -> int | None:
+        """When the measured window begins; None if that was not recorded."""
+        try:
+            return self._recorded.window_start_us
+        except AnalysisError:
+            return None
+
+    @property
+    def interests(self) -> pd.DataFrame:
+        """Which host wants which content, as the workload has it."""
+        return self._recorded.workload.interests
 
     def records(self, *kinds: str) -> list[AgentRecord]:
         """The records of some kinds."""

@@ -4,7 +4,7 @@ const SIGNS = { valid: "✓", degraded: "▲", invalid: "✕", unknown: "?" };
 function pageHeader(data) {
   const { verdict } = data;
   const reasons = verdict.reasons.length ? make("ul", {}, verdict.reasons.map((reason) => make("li", {}, reason))) : make("p", {}, verdict.words);
-  const places = [["topology", "Network"], ["distributions", "Distributions"], ["timeline", "Timeline"], ["metrics", "All metrics"], ["setup", "What was run"]];
+  const places = [["topology", "Network"], ...(data.topics ? [["topics", "Topics"]] : []), ["distributions", "Distributions"], ["timeline", "Timeline"], ["metrics", "All metrics"], ["setup", "What was run"]];
   byId("top").append(
     make("div", {}, make("p", { class: "kicker" }, "TDO testbed · report of a run"), make("h1", {}, data.title), make("p", { class: "subtitle" }, data.subtitle)),
     make("div", { class: `verdict ${verdict.verdict}`, "data-verdict": verdict.verdict }, make("strong", {}, `${SIGNS[verdict.verdict] || "?"} ${verdict.title}`), reasons),
@@ -94,10 +94,18 @@ if (data.nodes) {
   map = section.map;
   byId("topology").append(...section.content);
 } else byId("topology").append(heading("topology", "The network"), make("div", { class: "card" }, make("p", { class: "empty" }, data.map_words)));
+let topics = null;
+if (data.topics) {
+  const section = topicsSection(data);
+  byId("topics").hidden = false;
+  byId("topics").append(...section.content);
+  section.choose(section.first);
+  topics = section.map;
+}
 byId("distributions").append(heading("distributions", "Distributions", "The share of values that are at most x. A curve further to the left is better."), make("div", { class: "pair" }, data.cdfs.map(cdfFigure)));
 byId("timeline").append(heading("timeline", "Timeline", data.timeline.words), ...[timelineFigure(data.timeline), faultsTable(data.timeline)].filter(Boolean));
 metricsSection(data);
 setupSection(data);
 document.querySelector("footer").append(make("p", {}, `${data.path} · written by tdo ${data.version}. This file loads nothing from the network.`));
-window.addEventListener("beforeprint", () => { if (map) map.paint(); });
-window.report = { data, map };
+window.addEventListener("beforeprint", () => { for (const some of [map, topics]) if (some) some.paint(); });
+window.report = { data, map, topics };

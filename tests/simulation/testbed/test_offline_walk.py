@@ -1,0 +1,39 @@
+"""Without churn, agents send the messages of the offline walk over the overlay of their run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.metrics.file import measure_run
+from tests.fixtures.content_runs import run_small
+from topologies.overlays.kinds import find_pubsub
+from topologies.overlays.overlay_file import load_overlay
+from topologies.overlays.text_files import load_publications
+
+_WORKLOAD = {
+    "kind": "topics-zipf", "topics": 12, "topics_per_peer": [1, 4], "events": 60,
+    "rate_per_s": 10.0, "start_s": 25.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("overlay", ["ring", "small-world", "pastry", "skip-net"])
+def test_agents_send_what_the_walk_counts(overlay: str, tmp_path: Path) -> None:
+    pubsub = {"kind": "scribe"}
+    run = run_small(
+        tmp_path, overlay={"kind": overlay}, routing={}, pubsub=pubsub, workload=_WORKLOAD,
+        duration_s=35.0, topology={"kind": "waxman", "routers": 12, "hosts": 16},
+    )  # fmt: skip
+    metrics = measure_run(run)
+    check = metrics["checks"].get("offline_walk_agrees")
+    assert check is not None, metrics["notes"]["offline_walk"]
+    assert check["ok"] and check["found"] == metrics["event_messages"]["total"] > 60
+    assert metrics["tables"]["all_ready"] and metrics["warm_up"]["events"] == 0
+    written = load_overlay(run / "analysis" / "overlay.json")
+    file = run / "analysis" / "publications.txt"
+    publications = load_publications(file, written.nodes, written.topics)
+    kind = find_pubsub("scribe")
+    counts = kind.disseminate(written, publications.astype(np.int64), kind.Settings())
+    assert counts.to_dict() == metrics["offline_walk"]
+    assert counts.pure_forwarding == metrics["routing_overhead"]["total"]
+    assert counts.to_dict()["path_length"]["mean"] == pytest.approx(metrics["hops"]["mean"])
