@@ -149,17 +149,22 @@ def packet_delays(deliveries: DataFrame, messages: DataFrame, link_loads: DataFr
     left = carried.groupBy("event_id", F.col("sender").alias("publisher")).agg(
         F.min("sent_us").alias("sent_us"), F.min("first_us").alias("left_us")
     )
-    came = carried.groupBy("event_id", F.col("receiver").alias("host")).agg(
-        F.min("arrived_us").alias("came_us")
-    )
+    key, arrived = ["event_id", "host"], F.min("arrived_us")
+    came = carried.withColumnRenamed("receiver", "host")
+    first = came.groupBy(*key).agg(arrived.alias("first_us"))
+    came = came.withColumnRenamed("sender", "from_host")
+    came = came.groupBy(*key, "from_host").agg(arrived.alias("from_us"))
+    came_us = F.expr("CASE WHEN from_host IS NULL THEN first_us ELSE from_us END")
     last_miles = link_loads.groupBy(F.col("to_node").alias("host")).agg(
         F.max("delay_us").alias("last_mile_us")
     )
     return (
         deliveries.where("copy = 1 AND publisher IS NOT NULL AND NOT is_own")
         .join(left, ["event_id", "publisher"], "left")
-        .join(came, ["event_id", "host"], "left")
+        .join(first, key, "left")
+        .join(came, [*key, "from_host"], "left")
         .join(F.broadcast(last_miles), "host", "left")
+        .withColumn("came_us", came_us)
         .withColumn("packets_us", F.col("came_us") - F.col("sent_us"))
         .withColumn("held_us", F.col("left_us") - F.col("sent_us"))
         .withColumn("entered_us", F.col("packets_us") - F.col("last_mile_us"))

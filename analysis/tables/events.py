@@ -16,6 +16,7 @@ import pandas as pd
 
 from analysis.agent_records import AgentRecords
 from analysis.run_directory import RecordedRun
+from analysis.tables.event_paths import EventPaths
 from analysis.tables.host_paths import HostPaths
 from analysis.tables.interests import interest_spans, is_wanted, wanted_events
 from topologies.underlay import Underlay
@@ -67,13 +68,18 @@ def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
     end_us = run.duration_us or max(records.last_us().values(), default=0)
     events = published(records, event_topics(run))
     wanted = wanted_events(interest_spans(records, run.workload, ends, end_us), run.workload)
-    delivered = records.frame("delivered", {"event_id": "int64", "hop_count": "Int64"})
     names = host_names(run.underlay)
     came = receptions(records, events, names, wanted, paths)
+    later = repeats(records, events, names, wanted)
+    delivered = delivered_records(records, names)
+    ways = EventPaths(
+        came, later.assign(link_us=paths.unicast_us(later["from_host"], later["host"]))
+    )
+    came = came.join(ways.of(came).mask(came["host"] == came["publisher"]))
     orphans = lost_with_publishers(events, ends, came)
     asked = matches(events, wanted, ends, orphans, delivered, paths)
-    got = deliveries(delivered, events, came, asked, paths)
-    return EventTables(events, asked, came, got, repeats(records, events, names, wanted))
+    got = deliveries(delivered, events, came, asked, paths, ways)
+    return EventTables(events, asked, came, got, later)
 
 
 def host_names(underlay: Underlay) -> dict[int, str]:
@@ -145,7 +151,7 @@ def receptions(
     wanted: pd.DataFrame,
     paths: HostPaths,
 ) -> pd.DataFrame:
-    """The table `receptions`: the first time that each event came to each host.
+    """The table `receptions` without paths: the first time that each event came to each host.
 
     A reception matches if its host had a matching interest from the publication until then.
     """
@@ -160,7 +166,7 @@ def receptions(
     came["is_match"] = is_wanted(wanted, came)
     came["link_us"] = paths.unicast_us(came["from_host"], came["host"])
     came["delay_us"] = came["time_us"] - came["published_us"]
-    return follow_paths(came.rename(columns={"hop_count": "hops"}))
+    return came.rename(columns={"hop_count": "hops"})
 
 
 def repeats(
@@ -194,28 +200,11 @@ def recorded_messages(tables: EventTables) -> pd.DataFrame:
     return counts.assign(arrived=counts["sent"])
 
 
-def follow_paths(came: pd.DataFrame) -> pd.DataFrame:
-    """Receptions with the way of each: `path`, the hosts on it, and `path_us`, its delay.
-
-    A host's way is that of the peer it got the event from and one link more.
-    """
-    columns = ("event_id", "host", "publisher", "from_host", "link_us")
-    is_known = came["publisher"].notna() & (came["host"] != came["publisher"])
-    steps = came[is_known & came["hops"].notna() & came["link_us"].notna()]
-    steps = steps.sort_values("hops", kind="stable")
-    ways: dict[tuple[int, str], tuple[int, list[str]]] = {}
-    for event, host, publisher, sender, link_us in zip(
-        *(steps[name].tolist() for name in columns), strict=True
-    ):
-        before = (0, [publisher]) if sender == publisher else ways.get((event, sender))
-        if before is not None:
-            ways[event, host] = before[0] + link_us, [*before[1], host]
-    keys = list(zip(came["event_id"].tolist(), came["host"].tolist(), strict=True))
-    found = [ways.get(key, (None, None)) for key in keys]
-    return came.assign(
-        path_us=pd.array([way[0] for way in found], dtype="Int64"),
-        path=pd.Series([way[1] for way in found], index=came.index, dtype=object),
-    )
+def delivered_records(records: AgentRecords, name_at: Mapping[int, str]) -> pd.DataFrame:
+    """What agents recorded of deliveries, with the host that each was sent by (`from_host`)."""
+    fields = {"event_id": "int64", "from": "Int64", "hop_count": "Int64"}
+    rows = records.frame("delivered", fields)
+    return rows.assign(from_host=rows["from"].map(name_at)).drop(columns="from")
 
 
 def deliveries(
@@ -224,15 +213,21 @@ def deliveries(
     receptions: pd.DataFrame,
     matches: pd.DataFrame,
     paths: HostPaths,
+    ways: EventPaths,
 ) -> pd.DataFrame:
-    """The table `deliveries`: what was handed to the user of each host, and how long it took."""
+    """The table `deliveries`: what was handed to the user of each host, and how long it took.
+
+    The path is that of the copy that was delivered; if hops were not recorded, of the first one.
+    """
     key = ["event_id", "host"]
     got = delivered.sort_values([*key, "time_us"], kind="stable").reset_index(drop=True)
     got["copy"] = got.groupby(key).cumcount() + 1
     got = got.merge(events[["event_id", "publisher", "published_us"]], on="event_id", how="left")
-    got = got.merge(receptions[[*key, "hops", "path_us"]], on=key, how="left")
+    got = got.merge(receptions[[*key, "hops"]], on=key, how="left")
     asked = pd.MultiIndex.from_frame(matches[key])
     is_own = got["host"] == got["publisher"]
+    got["hops"] = got["hop_count"].fillna(got["hops"]).mask(is_own, 0)
+    way = ways.of(got)
     unicast_us = paths.unicast_us(got["publisher"], got["host"])
     got["published_us"] = got["published_us"].astype("Int64")
     delay_us = got["time_us"] - got["published_us"]
@@ -244,8 +239,8 @@ def deliveries(
         unicast_us=unicast_us,
         opt_us=paths.shortest_us(got["publisher"], got["host"], got["published_us"]),
         rdp=rdp,
-        hops=got["hop_count"].fillna(got["hops"]).mask(is_own, 0),
-        path_us=got["path_us"].mask(is_own, 0),
+        path_us=way["path_us"].mask(is_own, 0),
+        path=way["path"],
     )
 
 
@@ -282,9 +277,8 @@ def routing_load(tables: EventTables, paths: HostPaths) -> pd.DataFrame:
     A row for each direction of each overlay link that carried events: `load` is the paper's
     Upsilon(i, j), `events` how many events came over it, wanted or not, and `delay_us` its d.
     """
-    key = ["event_id", "host"]
-    wanted = tables.receptions.merge(to_others(tables.deliveries)[key], on=key)
-    load = Counter(hop for path in wanted["path"].dropna() for hop in pairwise(path))
+    paths_taken = to_others(tables.deliveries)["path"].dropna()
+    load = Counter(hop for path in paths_taken for hop in pairwise(path))
     came = tables.receptions.dropna(subset=["from_host"])
     events = Counter(zip(came["from_host"], came["host"], strict=True))
     ends = sorted(load.keys() | events.keys())

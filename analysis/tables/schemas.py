@@ -29,9 +29,9 @@ SCHEMAS = {
     "path_us long, path array<string>",
     "copies": "event_id long, host string, from_host string, publisher string, published_us long, "
     "time_us long, is_match boolean, hops long, is_first boolean",
-    "deliveries": "event_id long, host string, publisher string, published_us long, "
-    "time_us long, delay_us long, unicast_us long, opt_us long, rdp double, hops long, "
-    "path_us long, is_own boolean, is_matching boolean, copy long",
+    "deliveries": "event_id long, host string, publisher string, from_host string, "
+    "published_us long, time_us long, delay_us long, unicast_us long, opt_us long, rdp double, "
+    "hops long, path_us long, path array<string>, is_own boolean, is_matching boolean, copy long",
     "stress": f"event_id long, {_LINK}, copies long",
     "link_loads": f"{_LINK}, delay_us long, packets long, bytes long, message_packets long, "
     "probe_packets long, icmp_packets long, event_packets long, events long, max_stress long, "

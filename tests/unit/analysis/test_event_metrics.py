@@ -23,9 +23,11 @@ from topologies.underlay import Host, Link, Router, Underlay
 # Event 2, published by c: to itself only.
 DELIVERIES = [
     {"event_id": 1, "host": "b", "publisher": "a", "delay_us": 30, "unicast_us": 20,
-     "opt_us": 20, "hops": 1, "path_us": 20, "is_own": False, "is_matching": True, "copy": 1},
+     "opt_us": 20, "hops": 1, "path_us": 20, "is_own": False, "is_matching": True, "copy": 1,
+     "path": ["a", "b"]},
     {"event_id": 1, "host": "c", "publisher": "a", "delay_us": 90, "unicast_us": 30,
-     "opt_us": 45, "hops": 2, "path_us": 60, "is_own": False, "is_matching": True, "copy": 1},
+     "opt_us": 45, "hops": 2, "path_us": 60, "is_own": False, "is_matching": True, "copy": 1,
+     "path": ["a", "b", "c"]},
     {"event_id": 1, "host": "c", "publisher": "a", "delay_us": 99, "unicast_us": 30,
      "opt_us": 45, "hops": 2, "path_us": 60, "is_own": False, "is_matching": True, "copy": 2},
     {"event_id": 2, "host": "c", "publisher": "c", "delay_us": 0, "unicast_us": 0,

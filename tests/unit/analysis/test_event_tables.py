@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from analysis.agent_lives import read_lives
 from analysis.errors import AnalysisError
+from analysis.tables.event_paths import EventPaths
 from analysis.tables.events import (
     SETTLE_US,
+    delivered_records,
     deliveries,
-    follow_paths,
     lost_with_publishers,
     matches,
     published,
@@ -77,13 +78,31 @@ def test_the_way_of_an_event_is_that_of_its_sender_and_one_link_more() -> None:
         came("c", "b", 2), came("b", "a", 1), came("d", "c", 3), came("e", "gone", 3),
         came("f", "e", 4), came("b", "a", 1, event_id=2), came("a", "b", 2, event_id=2),
     )  # fmt: skip
-    rows = follow_paths(frame.drop(columns=["path", "path_us"]))
+    rows = frame.drop(columns=["path", "path_us"]).join(EventPaths(frame).of(frame))
     found = {
         (r.event_id, r.host): (r.path_us, "".join(r.path)) for r in rows.itertuples() if r.path
     }
     assert found == {
         (1, "b"): (10, "ab"), (1, "c"): (30, "abc"), (1, "d"): (60, "abcd"), (2, "b"): (10, "ab"),
+        (2, "a"): (30, "aba"),
     }  # fmt: skip
+
+
+def test_a_copy_that_came_again_has_a_way_of_its_own() -> None:
+    """Up from a over b to the root c, and down to b, a and d, as a tree may have it."""
+
+    def came(host: str, sender: str, hops: int) -> dict[str, Any]:
+        return {"event_id": 1, "host": host, "publisher": "a", "from_host": sender, "hops": hops}
+
+    first = frame_of("receptions", came("b", "a", 1), came("c", "b", 2), came("d", "b", 4))
+    again = frame_of("copies", came("b", "c", 3), came("a", "b", 4)).assign(link_us=10)
+    ways = EventPaths(first.assign(link_us=10), again)
+    rows = pd.DataFrame({"event_id": 1, "host": list("bbdae"), "hops": [1, 3, 4, 4, 1]})
+    found = ways.of(rows)
+    assert ["".join(hosts) if hosts else None for hosts in found["path"]] == [
+        "ab", "abcb", "abcbd", "abcba", None
+    ]  # fmt: skip
+    assert found["path_us"].tolist() == [10, 30, 40, 40, pd.NA]
 
 
 @pytest.mark.parametrize("key", ["interest", "subscription"])
@@ -227,12 +246,12 @@ def test_an_event_without_version_and_content_is_followed() -> None:
     events, none = published(said), ends_of()
     asked = workload([("h2", 3)], [(1, 0)])
     wanted = wanted_events(interest_spans(said, asked, none, 10 * SETTLE_US), asked)
-    got = said.frame("delivered", {"event_id": "int64", "hop_count": "Int64"})
+    got = delivered_records(said, NAMES)
     came = receptions(said, events, NAMES, wanted, PATHS)
     due = matches(events, wanted, none, lost_with_publishers(events, none, came), got, PATHS)
     assert dict(zip(came["host"], came["is_match"], strict=True)) == {"h2": True, "h3": False}
     assert came["is_match_recorded"].isna().all()
-    rows = deliveries(got, events, came, due, PATHS)
+    rows = deliveries(got, events, came, due, PATHS, EventPaths(came))
     columns = ["copy", "hops", "delay_us", "is_matching"]
     assert rows[columns].values.tolist() == [[1, 2, 20, True], [2, 5, 21, True]]
 

@@ -1,6 +1,7 @@
 """Metrics of topic-based runs, beside a run whose every message is known."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr
 
+from analysis.metrics.evidence import Evidence
 from analysis.metrics.file import measure_run
 from analysis.metrics.topics import correlate
+from analysis.run_directory import open_run
 from tests.fixtures.scribe_run import HOSTS, READY_US, make_scribe_run, write_scribe_run
 from topologies.overlays.overlay_file import load_overlay
 from topologies.overlays.scribe import Scribe
@@ -56,6 +59,23 @@ def test_forwarding_is_compared_with_sending_and_receiving(seed: int, tmp_path: 
     sent = pearsonr([published[n] for n in publishers], [forwarded[n] for n in publishers])
     assert found["sending"]["r"] == pytest.approx(sent.statistic)
     assert found["sending"]["hosts"] == len(publishers)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_paths_are_those_of_the_copies_that_were_delivered(seed: int, tmp_path: Path) -> None:
+    run = make_scribe_run(seed)
+    evidence = Evidence(open_run(write_scribe_run(run, tmp_path / "run")))
+    others = evidence.to_others[evidence.to_others["hops"] > 0]
+    found = {(row.event_id, row.host): row.path for row in others.itertuples()}
+    assert found == {key: way for key, way in run.ways.items() if len(way) > 1}
+    first = evidence.measured.receptions.set_index(["event_id", "host"])["hops"]
+    later = sum(first[key] < len(way) - 1 for key, way in found.items())
+    assert later > 0  # delivered on the way down, after a copy on the way up
+    delays = {
+        key: sum(run.recorder.routes.path_delay_us(a, b) for a, b in pairwise(way))
+        for key, way in found.items()
+    }
+    assert {(r.event_id, r.host): r.path_us for r in others.itertuples()} == delays
 
 
 def test_what_does_not_vary_has_no_correlation() -> None:
