@@ -61,7 +61,7 @@ class Claim:
         try:
             finding = self.decide(evidence)
         except UnfitRows as error:
-            return Finding((), reason=f"cannot be told: {error}")
+            return Finding((), reason=f"undecided: {error}")
         if failed:
             units = " and ".join(sorted({f"{some.unit}s" for some in evidence.values()}))
             reason = f"not decided: {failed} of its {units} failed or are not valid"

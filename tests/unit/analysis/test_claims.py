@@ -352,7 +352,7 @@ def test_a_claim_without_its_rows_says_so(claim_id: str, where: Made, spoilt: Ma
     for kept in (some, [], [{**row, **dict.fromkeys(spoilt)} for row in rows]):
         finding = claim.evaluate(given(claim, kept))
         assert (finding.holds, finding.parts) == (None, ())
-        assert finding.ours.startswith("cannot be told: ")
+        assert finding.ours.startswith("undecided: ")
 
 
 def test_flat_waxman_is_shown_beside_the_networks_of_figure_3_and_decides_nothing() -> None:
@@ -415,7 +415,7 @@ def test_runs_that_differ_in_what_no_relation_asks_for_are_told() -> None:
     rows = rows_of(claim, example_saves)
     finding = claim.evaluate(given(claim, [*rows, rows[-1]]))
     assert finding.ours == (
-        "cannot be told: example1: expected one run of seed 3 with variant=underlay, found 2"
+        "undecided: example1: expected one run of seed 3 with variant=underlay, found 2"
     )
 
 

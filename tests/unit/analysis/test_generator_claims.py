@@ -87,7 +87,7 @@ def test_too_few_or_other_points_decide_nothing() -> None:
     assert find("G1", {}, {}).ours.startswith("not decided: 2 of at least 3 seeds for links")
     other = find("G1", {"routers": 820})
     assert other.ours == (
-        "cannot be told: waxman-networks: expected a point with routers=1640, found none"
+        "undecided: waxman-networks: expected a point with routers=1640, found none"
     )
 
 
