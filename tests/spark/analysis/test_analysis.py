@@ -135,32 +135,31 @@ def test_recorded_delays_are_those_of_the_paths(run: Path, spark: SparkSession) 
     assert cost_us == sum(row["path_us"] for row in others if row["copy"] == 1)
 
 
-@pytest.mark.parametrize("of_packet", [False, True])
-def test_a_time_that_was_tampered_with_is_noticed(
-    of_packet: bool, run: Path, tmp_path: Path, spark: SparkSession
+def test_times_that_were_tampered_with_are_noticed(
+    run: Path, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """One delivery is put before its packet, or its packet behind it; all counts stay right."""
+    """One delivery is put before its packet, and one packet after its delivery; counts stay."""
     said = records_of(run)
     publisher = {v["event_id"]: h for _, h, what, v in said if what == "event_published"}
-    index, host, event_id = next(
+    (early, *_), (_, host, event_id), *_ = (
         (index, host, values["event_id"])
         for index, (_, host, what, values) in enumerate(said)
         if what == "delivered" and publisher[values["event_id"]] != host
     )
     copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
-    file = copy / ("packets/packets.parquet" if of_packet else "agents/records.parquet")
-    table = pq.read_table(file)
+    table = pq.read_table(copy / "agents/records.parquet")
     rows = table.to_pylist()
-    if of_packet:
-        address = int(IPv4Address(open_run(run).underlay.address[host]))
-        way = [row for row in rows if (row["event_id"], row["target"]) == (event_id, address)]
-        way[-1]["time_us"] += 100_000
-    else:
-        rows[index]["time_us"] -= 100_000
-    pq.write_table(pa.Table.from_pylist(rows, table.schema), file)
+    rows[early]["time_us"] -= 100_000
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), copy / "agents/records.parquet")
+    table = pq.read_table(copy / "packets/packets.parquet")
+    rows = table.to_pylist()
+    address = int(IPv4Address(open_run(run).underlay.address[host]))
+    way = [row for row in rows if (row["event_id"], row["target"]) == (event_id, address)]
+    way[-1]["time_us"] += 100_000
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), copy / "packets/packets.parquet")
     found = analyze_run(spark, copy)
     assert {name for name, check in found["checks"].items() if not check["ok"]} == {"delays_agree"}
-    assert found["checks"]["delays_agree"]["differing"] == 1
+    assert found["checks"]["delays_agree"]["differing"] == 2
     assert found["notes"]["checks"].startswith("delays_agree: expected ")
 
 
@@ -224,7 +223,7 @@ def test_tables_are_made_once_and_anew_when_asked_or_out_of_date(
     assert (run / "analysis" / "tables").stat().st_ino == made
     verdict = json.loads((run / "verdict.json").read_text())
     (run / "verdict.json").write_text(json.dumps(verdict | {"verdict": "degraded"}))
-    assert analyze_run(spark, run) == metrics
+    build_tables(spark, open_run(run))
     assert (run / "analysis" / "tables").stat().st_ino == made
     (run / "verdict.json").write_text(json.dumps(verdict))
     (run / "run.json").touch()
