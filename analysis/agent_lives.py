@@ -90,16 +90,20 @@ def _notes(
 ) -> Iterator[str]:
     """Notes for metrics about the peers at the end."""
     if not reports:
-        yield "no agent lived to say that it ended: every host that recorded counts as a peer"
+        yield "no agent recorded its end: every host with records counts as a peer"
         return
     dead = last_us.keys() - reports.keys()
     if dead:
         yield (
-            f"{len(dead)} agents did not live to the end: they are no peers of the overlay, "
-            f"and what they sent is not counted"
+            f"{_agents(len(dead))} ended before the end of the run: not peers of the overlay, and "
+            "their messages are not counted"
         )
     if left:
-        yield f"{len(left)} agents left before the end: they are no peers of the overlay"
+        yield f"{_agents(len(left))} left before the end of the run: not peers of the overlay"
     again = sum(count > 1 for count in starts.values())
     if again:
-        yield f"{again} agents were restarted: what they sent before is not counted"
+        yield f"{_agents(again)} restarted: messages sent before are not counted"
+
+
+def _agents(count: int) -> str:
+    return "1 agent" if count == 1 else f"{count:,} agents"

@@ -120,11 +120,9 @@ def _read_logs(logs: list[Path]) -> AgentRecords:
     """The records in the logs of agents, each of which may be truncated."""
     lines = [line for log in logs for line in log.read_bytes().splitlines(keepends=True)]
     rows = [row for row in map(_read_line, lines) if row is not None]
-    notes = ["the records were never gathered: these are the logs that the agents left"]
+    notes = ["the records were never gathered: they are read from the agents' logs"]
     if len(rows) < len(lines):
-        notes.append(
-            f"{len(lines) - len(rows)} lines of these logs are not whole and were left out"
-        )
+        notes.append(f"{len(lines) - len(rows)} lines of these logs are incomplete and left out")
     return AgentRecords.of(rows, tuple(notes))
 
 

@@ -252,7 +252,7 @@ class RecordedRun:
     def notes(self) -> Iterator[str]:
         """Notes that concern all metrics."""
         if self.is_partial:
-            yield "the run is not complete: these figures are of as much of it as there is"
+            yield "the run is not complete: metrics are of its existing part"
         if self.has_changing_network:
             actions = sorted({f["action"] for f in self.faults if f["changes_network"]})
             yield (

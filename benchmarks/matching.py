@@ -24,10 +24,10 @@ def run() -> dict[str, float]:
         workload = make_workload("zipf", _SEED, size, events=_EVENTS)
         figures |= {f"{name}_at_{label}": value for name, value in _measure(workload).items()}
         print(
-            f"  {size:6} subscriptions: index {figures[f'matches_per_s_at_{label}']:9.0f}, "
-            f"brute force {figures[f'brute_force_per_s_at_{label}']:9.0f}, "
-            f"one by one {figures[f'one_by_one_per_s_at_{label}']:9.0f}, "
-            f"which of {_NEIGHBOURS} neighbours {figures[f'neighbours_per_s_at_{label}']:9.0f}; "
+            f"  {size:6,} subscriptions: index {figures[f'matches_per_s_at_{label}']:9,.0f}, "
+            f"brute force {figures[f'brute_force_per_s_at_{label}']:9,.0f}, "
+            f"one by one {figures[f'one_by_one_per_s_at_{label}']:9,.0f}, "
+            f"which of {_NEIGHBOURS} neighbours {figures[f'neighbours_per_s_at_{label}']:9,.0f}; "
             f"add {figures[f'add_us_at_{label}']:.1f} us, "
             f"remove {figures[f'remove_us_at_{label}']:.1f} us",
             flush=True,

@@ -107,8 +107,8 @@ METRICS = (
         "messages per event",
         "Control efficiency without discovery",
         "Messages of the layers routing and pubsub for each matching event received: election, "
-        "selection, trees, subscriptions and events, periodic ones included, each once; as agents "
-        "counted them that lived to the end. 1 is ideal.",
+        "selection, trees, subscriptions and events, periodic ones included, each once; as counted "
+        "by agents that ran to the end. 1 is ideal.",
         Group.EVENTS,
         _COUNTED,
         messages_per_event(is_routed),

@@ -37,8 +37,9 @@ def _run(options: argparse.Namespace) -> int:
     module = importlib.import_module(f"benchmarks.{options.bench}")
     figures = module.run()
     print()
+    width = max(map(len, figures), default=0)
     for name, value in figures.items():
-        print(f"{name:22} {read_number(value)}")
+        print(f"{name:{width}}  {read_number(value)}")
     if options.json:
         print(json.dumps({"bench": options.bench, "figures": figures}))
     return 0

@@ -30,6 +30,7 @@ from testbed.sweeps.runs import (
 if TYPE_CHECKING:
     from analysis.figures.sweep import Figure
 
+_MEASURED = {"figures.messages": "messages", "wall_s": "time, s"}  # columns that are no metrics
 _SHOWN_METRICS = ("discovered_links", "inferences", "rdp.mean", "stress_ratio", "figures.messages")
 _MOST_SHOWN = 60
 
@@ -89,7 +90,7 @@ def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
     metrics = [name for name in _SHOWN_METRICS if any(row.get(name) is not None for row in rows)]
     columns = list(dict.fromkeys((*keys, "seed", "verdict", "wall_s", *metrics)))
     lines = [[_title(column, columns) for column in columns]]
-    lines += [[_cell(row.get(column)) for column in columns] for row in shown]
+    lines += [[_cell(column, row.get(column)) for column in columns] for row in shown]
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
     for line in lines if shown else []:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
@@ -101,15 +102,24 @@ def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def _title(column: str, columns: Sequence[str]) -> str:
+    from analysis.metrics.names import name_number
+
+    if column in _SHOWN_METRICS:
+        words, unit = name_number(column)
+        return f"{words}, %" if unit == "share" else _MEASURED.get(column, words)
     short = column.rpartition(".")[2]
     is_clear = sum(other.rpartition(".")[2] == short for other in columns) == 1
-    return short if is_clear and column not in _SHOWN_METRICS else column
+    return _MEASURED.get(column, short if is_clear else column)
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return read_number(value)
-    return "-" if value is None else str(value)
+def _cell(column: str, value: Any) -> str:
+    from analysis.metrics.names import name_number
+
+    if value is None:
+        return "-"
+    if column in _SHOWN_METRICS:
+        return read_number(100 * value if name_number(column).unit == "share" else value)
+    return read_number(value) if isinstance(value, float) else str(value)
 
 
 def draw_figures(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -> list[str]:

@@ -131,7 +131,7 @@ def test_a_link_needs_both_ends_alive(line: Recorder, tmp_path: Path) -> None:
     assert metrics["overlay_links"] == 0
     assert metrics["one_sided_links"] == 1  # h1 to h2
     assert metrics["stale_links"] == 2  # both to h3
-    assert "1 agents did not live to the end" in metrics["notes"]["overlay"]
+    assert "1 agent ended before the end of the run" in metrics["notes"]["overlay"]
 
 
 def test_a_restarted_agent_has_forgotten_its_neighbours(line: Recorder, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_restarted_agent_has_forgotten_its_neighbours(line: Recorder, tmp_path
     metrics = measure_run(line.write(tmp_path / "run"))
     assert metrics["peers"] == 3
     assert (metrics["overlay_links"], metrics["one_sided_links"]) == (1, 1)
-    assert "1 agents were restarted" in metrics["notes"]["overlay"]
+    assert "1 agent restarted" in metrics["notes"]["overlay"]
 
 
 def test_an_agent_that_left_is_no_peer_until_it_is_back(line: Recorder, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_an_agent_that_left_is_no_peer_until_it_is_back(line: Recorder, tmp_path
     metrics = measure_run(line.write(tmp_path / "left"))
     assert (metrics["peers"], metrics["overlay_links"], metrics["stale_links"]) == (2, 1, 1)
     assert metrics["join_messages"] == 18  # what it sent counts all the same
-    assert "1 agents left" in metrics["notes"]["overlay"]
+    assert "1 agent left" in metrics["notes"]["overlay"]
     line.record("h3", "agent_started", time_us=6)
     assert measure_run(line.write(tmp_path / "back"))["peers"] == 3
 
@@ -284,7 +284,7 @@ def test_a_dead_run_is_measured_as_far_as_it_goes(line: Recorder, tmp_path: Path
     assert metrics["overlay_links"] == 2
     assert metrics["rdp"]["max"] == pytest.approx(38 / 34)
     assert metrics["join_messages"] is None
-    for words in ("not complete", "never gathered", "1 lines", "every host that recorded"):
+    for words in ("not complete", "never gathered", "1 lines", "every host with records"):
         assert words in metrics["notes"]["overlay"]
 
 
