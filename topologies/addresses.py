@@ -1,12 +1,11 @@
-"""Addresses and interface names that a person can read.
+"""Readable addresses and interface names.
 
-Every node has one address in 10.0.0.0/8, and every router has one prefix for itself and
-its hosts, so a route needs one entry for each access network. Two plans exist, and the
-numbers in both are decimal:
+Every node has one address in 10.0.0.0/8, and every router has one prefix for itself and its hosts,
+so a route needs one entry for each access network. There are two plans with decimal numbers:
 
 - prefix 24, for many routers: router number 1640 is 10.16.40.1, its hosts are
   10.16.40.2, 10.16.40.3 and so on;
-- prefix 16, for crowded routers (hosts around one exchange): router number 3 is 10.3.0.1,
+- prefix 16, for routers with many hosts (hosts around one exchange): router number 3 is 10.3.0.1,
   its 490th host is 10.3.4.91.
 """
 

@@ -1,4 +1,4 @@
-"""What a channel does to packets: the same arithmetic for emulated and for simulated links."""
+"""The effect of a channel on packets: the same computation for emulated and simulated links."""
 
 from collections import deque
 from random import Random

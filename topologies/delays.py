@@ -1,4 +1,4 @@
-"""Delays as people write them: a number with its unit, never without."""
+"""Delays as text: a number with its unit, never without."""
 
 import math
 import re

@@ -2,8 +2,8 @@
 
 
 class TestbedError(Exception):
-    """Something a person can mend; its text is one line: what, where, expected, found."""
+    """An error that the user can correct; its text is one line: what, where, expected, found."""
 
 
 class TopologyError(TestbedError):
-    """A topology that cannot be: a bad file, a bad parameter, a network in pieces."""
+    """An impossible topology: a bad file, a bad parameter, a disconnected network."""

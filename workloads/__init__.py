@@ -1,1 +1,1 @@
-"""Workloads as data: who wants what, who publishes what and when, and who comes and goes."""
+"""Workloads as data: interests, publications and churn."""

@@ -1,8 +1,8 @@
-"""Peers that come and go while events are published, in one of two ways.
+"""Churn: peers that leave and return while events are published, in one of two ways.
 
-In steps (Tariq, Koldehofe and Rothermel, DEBS 2013, section 6.2.3): churn is introduced after every
-so many events, relative to the number of peers. Or one by one: peers crash at a rate, and each
-returns after a time of its own.
+- In steps (Tariq, Koldehofe and Rothermel, DEBS 2013, section 6.2.3): after every given number of
+  events, a share of the peers leaves.
+- One by one: peers crash at a rate, and each returns after a random time.
 """
 
 import math
@@ -15,7 +15,7 @@ from workloads.schedule import Schedule
 
 
 class ChurnStep(NamedTuple):
-    """When an agent leaves without a word (`kill-agent`) or comes back (`restart-agent`)."""
+    """The time at which an agent fails (`kill-agent`) or returns (`restart-agent`)."""
 
     at_s: float
     action: str
@@ -53,8 +53,8 @@ def draw_crashes(
 ) -> tuple[ChurnStep, ...]:
     """A share of the hosts crashes in each minute, and each of them returns some time later.
 
-    Crashes are one to an interval, all intervals as long, at any time within it. A host that is
-    away does not crash; if all are, the crash is left out.
+    There is one crash in each of equal intervals, at a random time within it. A host that is away
+    does not crash; if all are away, the crash is left out.
     """
     chance = Random(f"{seed}/crashes")
     start_s, end_s = between_s

@@ -1,4 +1,4 @@
-"""Settings that all drawn workloads have: how many events there are, when, and who leaves."""
+"""Settings of all drawn workloads: number and times of events, and churn."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from workloads.schedule import Schedule
 
 
 class EventSettings(Struct, frozen=True, kw_only=True):
-    """How many events there are, when, and who comes and goes meanwhile."""
+    """Number and times of events, and churn meanwhile."""
 
     events: Annotated[int, Meta(ge=0, description="number of events")] = 200
     rate_per_s: Annotated[float, Meta(gt=0, description="events per second")] = 20.0

@@ -1,4 +1,4 @@
-"""The share of one peer in a workload; agents load this module, and not what draws workloads."""
+"""The part of one peer in a workload; agents import this module, and not those that draw it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,7 +7,7 @@ NEVER_US = 2**63 - 1  # an interest until then lasts to the end of the run
 
 
 class OwnInterest(NamedTuple):
-    """An interest of one peer, from when until when it has it."""
+    """An interest of one peer with its beginning and end."""
 
     number: int
     content: int
@@ -16,7 +16,7 @@ class OwnInterest(NamedTuple):
 
 
 class OwnPublication(NamedTuple):
-    """An event of one peer, and which of the peer's own interests it matches."""
+    """A publication of one peer, and the peer's own interests that it matches."""
 
     event_id: int
     content: int

@@ -1,5 +1,5 @@
-"""How alike the interests of peers are: Jaccard's similarity of the events that they match (section
-5 of Tariq, Koldehofe and Rothermel, DEBS 2013), by the whole workload.
+"""The similarity of the interests of peers: the Jaccard index of the events that they match, over
+the whole workload (Tariq, Koldehofe and Rothermel, DEBS 2013, section 5).
 """
 
 from collections.abc import Iterable

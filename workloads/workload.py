@@ -1,8 +1,9 @@
-"""A workload as data: who wants what and when, who publishes what and when, who comes and goes.
+"""A workload as data: interests, publications and churn.
 
-What is wanted and what is published are whole numbers that only the kind of workload understands:
-a box and a point, or a topic. Its matching rule says which interest matches which event. All else,
-the agents' forwarders apart, joins ids: interests are counted from 0, events from 1.
+Contents of interests and publications are whole numbers that only the kind of workload interprets:
+a box and a point, or a topic. Its matching rule decides which interest matches which event.
+Everything else, except the agents' forwarders, uses ids: interests are counted from 0, events from
+1.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +26,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interests:
-    """What peers want, a row for each interest; peers are counted from 0."""
+    """Interests of peers, a row for each interest; peers are counted from 0."""
 
     peer: Numbers
     content: Numbers
@@ -39,7 +40,7 @@ class Interests:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Publications:
-    """What peers publish, a row for each event in the order of their times."""
+    """Publications of peers, a row for each event in the order of their times."""
 
     peer: Numbers
     content: Numbers
@@ -59,11 +60,7 @@ class Matches(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """Everything that is asked of a run.
-
-    Records of agents have the content of an interest under `interest_key`, and that of an event
-    under `event_key`.
-    """
+    """The complete workload of a run."""
 
     interests: Interests
     publications: Publications
@@ -74,7 +71,7 @@ class Workload:
     event_key: str = "content"
 
     def shares(self, peers: int) -> list[Share]:
-        """What each of the peers needs to know."""
+        """The part of each peer."""
         first_us = int(self.publications.time_us.min()) if len(self.publications) else 0
         interests, publications = self._own_interests(peers), self._own_publications(peers)
         return [

@@ -1,4 +1,4 @@
-"""`tdo bench`: a measurement from `benchmarks/`, beside the tools people use today."""
+"""`tdo bench`: a measurement from `benchmarks/`, compared with other tools."""
 
 import argparse
 import importlib

@@ -1,4 +1,4 @@
-"""Tasks carried by Spark, on this machine's cores or on a cluster, for sweeps and computations."""
+"""Tasks of sweeps and computations on Spark, on this machine's cores or on a cluster."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _LOCAL = re.compile(r"local(?:\[([\d*]+)\])?")
 def carry_on_spark(
     master: str | None, jobs: int | None, work: Work, give_up: GiveUp, tasks: Sequence[str]
 ) -> Generator[tuple[str, str]]:
-    """Let Spark do the tasks, with a session that lasts as long; none is started for nothing."""
+    """Carry out tasks on Spark, with a session for them; none is started without tasks."""
     if not tasks:
         return
     from analysis.spark.session import open_session
@@ -37,7 +37,7 @@ def carry_on_spark(
 def carry_in_session(
     spark: Any, at_once: int | None, work: Work, give_up: GiveUp, tasks: Sequence[str]
 ) -> Generator[tuple[str, str]]:
-    """Let a Spark session do the tasks; yields each with what it returned."""
+    """Carry out tasks in a Spark session; yields each with its result."""
     from analysis.spark.tasks import carry, shipped_packages
 
     # Values in lists mostly go up, and so does what tasks take. Those that take longest come
@@ -51,7 +51,7 @@ def carry_in_session(
 
 
 def choose_master(master: str | None, jobs: int | None) -> str:
-    """The master to ask: this machine's cores, with repetition, unless a cluster is named."""
+    """The Spark master: this machine's cores, with retries, unless a cluster is named."""
     local = _LOCAL.fullmatch(master or "local[*]")
     if local is None:
         return str(master)

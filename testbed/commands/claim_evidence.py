@@ -1,4 +1,4 @@
-"""Evidence for claims: the sweeps and computations that feed them, done as far as needed."""
+"""The evidence of claims: missing runs and points of their sweeps and computations are made."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ IsNeeded = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Carriers:
-    """Who does the runs of each backend, and who computes points."""
+    """What runs the experiments of each backend, and computes points."""
 
     runs: Mapping[str, Carrier]
     points: PointCarrier
@@ -36,7 +36,7 @@ class Carriers:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A sweep or computation as far as it was done: a row for each of its units."""
+    """A sweep or computation with a row for each of its finished units."""
 
     path: Path
     rows: Sequence[Row]
@@ -125,9 +125,9 @@ def _load_sweeps(
 def reproduce(
     claims: Sequence["Claim"], sources: Sources, results: Path, carriers: Carriers
 ) -> tuple[list["ClaimResult"], dict[str, "SweepFiles"], Counter[str]]:
-    """Do what is missing, draw figures, and find out about each claim.
+    """Make what is missing, draw figures, and decide each claim.
 
-    Beside what was found are the files of all sources, and the verdicts of what was needed.
+    The result also has the files of all sources, and the verdicts of the runs that were needed.
     """
     from analysis.claims import SweepFiles, SweepRows
 

@@ -1,4 +1,4 @@
-"""Claims for the terminal and for scripts: the table of what was found, and the list of all."""
+"""Claims for the terminal and for scripts: the table of results, and the list of all."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _INDENT = " " * 11
 
 
 def to_json(result: "ClaimResult") -> dict[str, Any]:
-    """A claim and what was found, for scripts; what cannot be told is null."""
+    """A claim and its result for scripts; undecided values are null."""
     finding = result.finding
     interval = finding.interval
     return {
@@ -32,7 +32,7 @@ def to_json(result: "ClaimResult") -> dict[str, Any]:
 
 
 def format_table(results: Sequence["ClaimResult"], width: int) -> str:
-    """A table with wrapped cells, as wide as the terminal within reason."""
+    """A table with wrapped cells, at most as wide as the terminal."""
     left = max(_NARROWEST, min(width, _WIDEST)) - sum(_NARROW.values()) - 2 * (len(_COLUMNS) - 1)
     widths = [_NARROW.get(column, left) for column in _COLUMNS]
     lines = [_lay_out([[column] for column in _COLUMNS], widths)]

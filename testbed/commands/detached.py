@@ -1,4 +1,4 @@
-"""The part of `tdo run` that is for runs without a terminal."""
+"""The part of `tdo run` for runs in the background."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from testbed.sweeps.file import Sweep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that start a run and leave it to itself."""
+    """Add the options of runs in the background."""
     parser.add_argument(
         "--detach", action="store_true", help="run in the background; tdo status prints its state"
     )
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def start(sweep: Sweep, options: argparse.Namespace) -> int:
-    """Start a run or a sweep that goes on by itself, and say how to follow it."""
+    """Start a run or a sweep in the background, and print how to follow it."""
     backends = sorted({swept.experiment.backend for swept in sweep.experiments})
     if "emulation" in backends:
         require_root(f"run {options.file} --detach")

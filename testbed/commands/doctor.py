@@ -1,4 +1,4 @@
-"""`tdo doctor`: what this machine can do."""
+"""`tdo doctor`: checks of this machine."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""`tdo list`: the kinds that an experiment file can name, and the runs that there are."""
+"""`tdo list`: the kinds of experiment files, and existing runs."""
 
 import argparse
 import json
@@ -69,7 +69,7 @@ def _run_cells(run: KnownRun) -> Sequence[str]:
 
 
 def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """The rows with their cells below each other; the last cell is as long as it is."""
+    """The rows as aligned columns; the last cell is not padded."""
     table = list(rows)
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)][:-1]
     return [

@@ -25,7 +25,7 @@ _DRAWN = ("topics", "topics_per_node", "popularity")
 
 
 def add_interest_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say who wants what."""
+    """Add the options for interests."""
     parser.add_argument(
         "--interests",
         type=Path,

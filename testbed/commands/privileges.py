@@ -1,4 +1,4 @@
-"""Commands that make namespaces need root; the others must not ask for it."""
+"""Root for commands that create namespaces; the others must not require it."""
 
 import os
 
@@ -6,7 +6,7 @@ from testbed.errors import EmulationError
 
 
 def require_root(command: str) -> None:
-    """Say which command to type when the user is not root."""
+    """Raise an error with the right command if the user is not root."""
     if os.geteuid() != 0:
         raise EmulationError(
             f"tdo {command}: expected root, found user {os.geteuid()}; run `sudo .venv/bin/tdo "

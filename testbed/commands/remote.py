@@ -129,7 +129,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _options_there(options: argparse.Namespace) -> list[str]:
-    """What `tdo run` is told there of what was said here."""
+    """The options of `tdo run` on the other machine."""
     words = [f"--set={change}" for change in options.changes]
     words += [] if options.backend is None else [f"--backend={options.backend}"]
     words += [] if options.seed is None else [f"--seed={options.seed}"]
@@ -137,7 +137,7 @@ def _options_there(options: argparse.Namespace) -> list[str]:
 
 
 def _exit_status(run: dict[str, Any]) -> int:
-    """That of the run there; one that was killed has failed."""
+    """The exit status of the run; a killed one has failed."""
     status = run["exit_status"]
     if status is None and run["phase"] == "finished":  # nobody was left to write it down
         return 0 if run["verdict"] == "valid" else _NOT_VALID
@@ -186,5 +186,5 @@ def _say(line: str) -> None:
 
 
 def _print_line(line: str) -> None:
-    if not line.startswith("{"):  # the outcome is for programs
+    if not line.startswith("{"):  # the outcome is for scripts
         print(line, flush=True)

@@ -1,4 +1,4 @@
-"""`tdo reproduce`: published claims beside our own runs and computations, as a table and a page."""
+"""`tdo reproduce`: published claims compared with our results, in a table and a page."""
 
 import argparse
 import functools
@@ -96,7 +96,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def perform(options: argparse.Namespace, carriers: Carriers) -> int:
-    """Do what the command asks for; returns the exit status."""
+    """Carry out the command; returns the exit status."""
     claims = _find_claims(options.claims)
     changes = dict(parse_change(text) for text in options.changes)
     data = options.data or default_data_folder()
@@ -147,7 +147,7 @@ def _write_page(
 
 
 def _name_claims(claims: Sequence["Claim"]) -> list[str]:
-    """The ids of some claims; where they are all of a paper, its letter."""
+    """The ids of some claims; the letter of a paper, if they are all of it."""
     from analysis.claims import paper_of
 
     names: list[str] = []

@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _capturing(network: EmulatedNetwork, folder: Path | None) -> Iterator[None]:
-    """Capture into a folder, if there is one, and say afterwards how much."""
+    """Capture into a folder, if one is given, and print the number of packets afterwards."""
     if folder is None:
         yield
         return
@@ -100,18 +100,18 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet has no types
     """Mininet's prompt, which also knows the true routes."""
 
     def __init__(self, network: EmulatedNetwork, commands: list[str] | None) -> None:
-        """Run the commands, or ask a person for them when there are none."""
+        """Run the commands, or read them from the prompt if there are none."""
         self._commands = commands
         if commands is None:
             super().__init__(network)
             return
-        # Mininet passes what it can read on to the running command: nothing must come.
+        # Mininet forwards its input to the running command, so there must be none.
         reading, writing = os.pipe()
         with os.fdopen(reading) as silent_input, os.fdopen(writing, "w"):
             super().__init__(network, stdin=silent_input)
 
     def run(self) -> None:
-        """Work through the commands, or through what a person types."""
+        """Run the commands, or those typed at the prompt."""
         if self._commands is None:
             super().run()
             return
@@ -121,12 +121,12 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet has no types
                 return
 
     def onecmd(self, line: str) -> bool:
-        """Run one command; one that cannot be done says why, and the prompt goes on."""
+        """Run one command; an error is printed, and the prompt continues."""
         try:
             return bool(super().onecmd(line))
         except TestbedError as error:
             output(f"{error}\n")
-        except Exception as error:  # a slip of the prompt must not take the network down
+        except Exception as error:  # a mistake at the prompt must not remove the network
             output(f"{line}: {type(error).__name__}: {error}\n")
         return False
 

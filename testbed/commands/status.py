@@ -1,4 +1,4 @@
-"""`tdo status`: detached runs that go on or have ended lately, and networks on this machine."""
+"""`tdo status`: detached runs that are running or ended recently, and networks on this machine."""
 
 import argparse
 import json
@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def print_status(runs: Sequence[Run], networks: Sequence[Mapping[str, Any]]) -> None:
-    """Print a line for each run, and one for each network that no detached run has made."""
+    """Print a line for each run, and one for each network of other commands."""
     if not runs and not networks:
         print("no runs; `tdo run FILE --detach` starts one")
     widths = [
@@ -68,7 +68,7 @@ def print_status(runs: Sequence[Run], networks: Sequence[Mapping[str, Any]]) -> 
 
 
 def print_run(run: Run) -> None:
-    """Print all about one run."""
+    """Print everything about one run."""
     lines = {
         "run": f"{run['id']} ({run['backend']})",
         "phase": run["phase"],
@@ -86,7 +86,7 @@ def print_run(run: Run) -> None:
 
 
 def _cells(run: Run) -> tuple[str, str, str, str]:
-    """What a line about a run says: id, phase, how long, and the most important about it."""
+    """The cells of a run's line: id, phase, time, and the most important information."""
     if run["phase"] == "finished":
         said = f"{run['verdict'] or 'verdict unknown'}, {run['directory']}"
     else:

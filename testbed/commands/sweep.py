@@ -1,4 +1,4 @@
-"""The part of `tdo run` that is for sweeps: runs side by side, a table and figures at the end."""
+"""The part of `tdo run` for sweeps: parallel runs, a table and figures at the end."""
 
 import argparse
 import functools
@@ -36,7 +36,7 @@ _MOST_SHOWN = 60
 
 
 def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
-    """Do a sweep, print and draw what came of it, and return the exit status."""
+    """Run a sweep, print its table and draw its figures; returns the exit status."""
     backends = {swept.experiment.backend for swept in sweep.experiments}
     if "emulation" in backends:
         require_root(f"run {options.file}")
@@ -57,9 +57,9 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
 
 
 def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[str, Carrier]:
-    """Who does the runs of each backend; `measure` is for simulated ones.
+    """What runs the experiments of each backend; `measure` is for simulated ones.
 
-    The verdict on an emulated one, as after `tdo run`, takes an analysis of its packets.
+    The verdict on an emulated run requires an analysis of its packets, as after `tdo run`.
     """
     analyze = None if measure is None else analyze_apart
     work = functools.partial(perform_task, measure=measure)
@@ -72,7 +72,7 @@ def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[
 
 
 def load_measure() -> Measure:
-    """What measures a run; only commands that need it wait for its imports."""
+    """The function that measures a run; only commands that need it wait for its imports."""
     from analysis.metrics.file import measure_run
 
     return measure_run
@@ -85,7 +85,7 @@ def carry_runs(spark: Any, at_once: int | None, measure: Measure | None) -> Carr
 
 
 def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print a line for each run; of very many, those that did not go well."""
+    """Print a line for each run; of very many runs, only those that are not valid."""
     shown = [row for row in rows if row["verdict"] != "valid"] if len(rows) > _MOST_SHOWN else rows
     metrics = [name for name in _SHOWN_METRICS if any(row.get(name) is not None for row in rows)]
     columns = list(dict.fromkeys((*keys, "seed", "verdict", "wall_s", *metrics)))
@@ -123,7 +123,7 @@ def _cell(column: str, value: Any) -> str:
 
 
 def draw_figures(sweep: Sweep, rows: Sequence[Row], directory: SweepDirectory) -> list[str]:
-    """Draw the figures that the file asks for; returns their files."""
+    """Draw the figures of the file; returns their files."""
     if not sweep.figures:
         return []
     from analysis.figures.sweep import Figure

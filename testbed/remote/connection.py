@@ -18,7 +18,7 @@ _PIECE = 32_768
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a command on the other machine came to."""
+    """The result of a command on the other machine."""
 
     status: int
     output: str
@@ -26,13 +26,13 @@ class Done:
 
     @property
     def last_words(self) -> str:
-        """The last line it printed, which says most if it failed."""
+        """The last line of its output, usually the cause of a failure."""
         lines = [line for line in (self.errors or self.output).splitlines() if line.strip()]
         return lines[-1].strip() if lines else f"exit status {self.status}"
 
 
 class Connection:
-    """An open SSH connection. Whatever is cut raises ConnectionLost."""
+    """An open SSH connection; a cut connection raises ConnectionLost."""
 
     def __init__(self, client: Any, destination: Destination) -> None:
         self.destination = destination
@@ -45,7 +45,7 @@ class Connection:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Tell a cut connection from what the other machine refuses."""
+        """Distinguish a cut connection from an error of the other machine."""
         try:
             yield
         except (EOFError, paramiko.SSHException, ConnectionError, TimeoutError) as error:
@@ -74,7 +74,7 @@ class Connection:
         return Done(status, output.decode(errors="replace"), errors.decode(errors="replace"))
 
     def stream(self, command: str, on_output: Callable[[bytes], None]) -> int:
-        """Run a command, hand over what it prints as it comes, and return its exit status."""
+        """Run a command, pass on its output as it arrives, and return its exit status."""
         with self.guarded():
             channel = self._start(command)
             channel.set_combine_stderr(True)
@@ -85,7 +85,7 @@ class Connection:
     def converse(
         self, command: str, prompt: str, answer: str, on_output: Callable[[bytes], None]
     ) -> int:
-        """Run a command on a terminal, and give the answer whenever the prompt appears."""
+        """Run a command on a terminal, and answer whenever the prompt appears."""
         with self.guarded():
             channel = self._start(command, terminal=True)
         waiting = b""

@@ -1,15 +1,15 @@
-"""What goes wrong between machines."""
+"""Errors of remote runs."""
 
 from topologies.errors import TestbedError
 
 
 class RemoteError(TestbedError):
-    """The other machine, or the way to it, said no."""
+    """The other machine, or the way to it, refused something."""
 
 
 class Unreachable(RemoteError):
-    """No connection came about; a machine that was there a moment ago may come back."""
+    """No connection could be opened; a machine that was reachable before may become so again."""
 
 
 class ConnectionLost(Exception):
-    """The connection was cut; what was under way can be tried again on another."""
+    """The connection was cut; the action can be repeated on another connection."""

@@ -30,7 +30,7 @@ _SCRIPT = Path(far_side.__file__)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was found there."""
+    """The properties of the other machine."""
 
     folder: PurePosixPath
     is_root: bool
@@ -42,7 +42,7 @@ class Facts:
 
 
 class FarMachine:
-    """A machine that runs are sent to; `folder` is where everything of ours lies there."""
+    """A machine that runs are sent to; `folder` has all files of the testbed there."""
 
     def __init__(self, session: Session, folder: str, say: Say) -> None:
         self.session = session
@@ -57,7 +57,7 @@ class FarMachine:
         return self.facts.folder / "results"
 
     def call(self, action: str, **arguments: Any) -> dict[str, Any]:
-        """What an action of the script says; it can be repeated, so it is when we are cut off."""
+        """The result of an action of the script; it is repeated if the connection is cut."""
         return self.session.persist(lambda connection: self.ask_on(connection, action, **arguments))
 
     def ask_on(self, connection: Connection, action: str, **arguments: Any) -> dict[str, Any]:
@@ -65,13 +65,13 @@ class FarMachine:
         return self._answer(connection.run(_script_command(action, arguments)))
 
     def call_as_root(self, action: str, **arguments: Any) -> dict[str, Any]:
-        """The same with every right on that machine."""
+        """The same as root on that machine."""
         before, given = self.become_root()
         command = f"{before}{_script_command(action, arguments)}"
         return self._answer(self.session.persist(lambda c: c.run(command, given)))
 
     def send(self, parcel: Parcel, kind: str) -> PurePosixPath:
-        """Send what is not there yet; returns the folder it is in."""
+        """Send a parcel that is not there yet; returns its folder."""
         place = f"{kind}/{parcel.digest}"
         if place not in self.facts.sent:
             self._require_mb(2 * parcel.unpacked_bytes / 1e6 + len(parcel.content) / 1e6, "to send")
@@ -128,7 +128,7 @@ class FarMachine:
         return self.facts.folder / "projects" / known[0] if known else None
 
     def follow(self, run_id: str, on_output: Callable[[bytes], None]) -> None:
-        """Hand over the log of a run from its beginning, as it grows, until the run has ended."""
+        """Pass on the log of a run from its beginning, as it grows, until the run has ended."""
         received = 0
 
         def go_on(connection: Connection) -> int:
@@ -255,9 +255,9 @@ class FarMachine:
 
 
 def last_object(name: str, done: Done) -> dict[str, Any]:
-    """The JSON object with which a command of ours ends what it prints.
+    """The JSON object in the last line of a command's output.
 
-    What comes before it is not ours: shells may greet.
+    Lines before it may come from the shell's start files.
     """
     last_line = done.output.strip().rpartition("\n")[2]
     try:

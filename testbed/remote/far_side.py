@@ -26,7 +26,9 @@ TICKS_FIELD = 19  # of /proc/PID/stat, after the command's name: when the proces
 
 
 def look(folder: str) -> dict[str, Any]:
-    """What matters about this machine, and what was sent to it; the latest project first."""
+    """The properties of this machine, and the projects and experiments sent to it, the latest
+    first.
+    """
     ours = Path(folder).expanduser().absolute()
     there = next(path for path in (ours, *ours.parents) if path.exists())
     projects = [path for path in ours.glob("projects/*") if not path.name.endswith(".partial")]
@@ -103,25 +105,25 @@ def link(project: str, environment: str | None) -> dict[str, Any]:
 
 
 def follow(run: str, offset: int) -> None:
-    """Print the log of a run from a place on, as it grows, until the run has ended."""
+    """Print the log of a run from an offset, as it grows, until the run has ended."""
     listening = sys.stdin.fileno()
     with Path(run, "log").open("rb") as log:
         log.seek(offset)
         while True:
             has_ended = not is_going_on(
                 Path(run)
-            )  # asked first, so that nothing said later is missed
+            )  # checked first, so that no later output is missed
             for piece in iter(lambda: log.read(PIECE), b""):
                 sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
             if has_ended:
                 return
             if select.select([listening], [], [], POLL_S)[0] and not os.read(listening, 1):
-                return  # nobody listens any more
+                return  # the connection is closed
 
 
 def is_going_on(run: Path) -> bool:
-    """Whether a run, or at least its keeper, is there, and nobody has said how it ended."""
+    """Whether a run, or its keeper, is running and no end is recorded."""
     state = json.loads((run / "state.json").read_text())
     if (run / "exit").read_text().strip():
         return False

@@ -1,8 +1,8 @@
-"""Bringing a directory here, whole or not at all.
+"""Fetches a directory from the other machine, completely or not at all.
 
-The other machine lists its files with their digests. Each is written below `<name>.partial`,
-goes on where an earlier attempt ended if what is there is the beginning of the file, and counts
-only when its digest is right. When all are, the directory gets its name.
+The other machine lists its files with their digests. Each file is written below `<name>.partial`,
+continues an earlier attempt if the existing part is the beginning of the file, and counts only if
+its digest is right. When all are complete, the directory gets its name.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class Entry:
 
 
 def fetch_directory(far: FarMachine, directory: PurePosixPath, parent: Path, say: Say) -> Path:
-    """Bring a directory into a folder here; returns where it is."""
+    """Fetch a directory into a folder here; returns its path."""
     entries = list(_read_entries(far, directory))
     final = parent / directory.name
     partial = final.with_name(f"{final.name}.partial")
@@ -56,7 +56,7 @@ def fetch_directory(far: FarMachine, directory: PurePosixPath, parent: Path, say
 
 
 def _read_entries(far: FarMachine, directory: PurePosixPath) -> Iterator[Entry]:
-    """What is to be fetched; names that lead out of the directory are not believed."""
+    """The files to fetch; names that lead out of the directory are refused."""
     for name, about in far.call("list_files", directory=str(directory))["entries"].items():
         leads_to = about.get("leads_to")
         reached = os.path.normpath(PurePosixPath(name).parent / (leads_to or "."))
@@ -69,7 +69,7 @@ def _read_entries(far: FarMachine, directory: PurePosixPath) -> Iterator[Entry]:
 
 
 def _claim(partial: Path, source: str) -> Path:
-    """Say whose this partial directory is, so that nothing else is ever written into."""
+    """Record the origin of this partial directory, so that no other run is written into it."""
     mark = partial.with_name(f".{partial.name}.from")
     if partial.exists():
         found = mark.read_text() if mark.exists() else "something else"

@@ -1,10 +1,10 @@
-"""Whom to trust: a machine is what it says it is if its key is in a `known_hosts` file.
+"""Trust: a machine is accepted if its key is in a `known_hosts` file.
 
-A key that is not there, or is another, ends the matter, whatever `StrictHostKeyChecking` says.
-There is one exception, for Vagrant: its configuration says `StrictHostKeyChecking no` and
-`UserKnownHostsFile /dev/null`, as its machines are often created again. Both together are
-heeded, and said aloud, if the connection goes to this machine's loopback address, where nobody
-is in between; and the key has to stay the same as long as the command runs.
+An unknown or changed key is refused, whatever `StrictHostKeyChecking` says. There is one exception,
+for Vagrant, whose machines are often created again: its configuration has `StrictHostKeyChecking
+no` and `UserKnownHostsFile /dev/null`. Both together are accepted, with a message, if the
+connection is to this machine's loopback address, which nobody can intercept. The key must stay the
+same while the command runs.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What `tdo remote` does: run there, ask there, fetch from there, clean there."""
+"""The actions of `tdo remote`: run, status, fetch, clean."""
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -45,13 +45,13 @@ class Order:
 
 @contextmanager
 def reach(place: Place, say: Say) -> Iterator[FarMachine]:
-    """The other machine, while a connection to it is kept up."""
+    """The other machine, with a connection that is kept open."""
     with Session(find_destination(place.host, place.ssh_config), say) as session:
         yield FarMachine(session, place.folder, say)
 
 
 def start_run(far: FarMachine, place: Place, order: Order, say: Say) -> str:
-    """Send what is needed and start a run that needs us no more; returns its id."""
+    """Send what is needed and start a detached run; returns its id."""
     parcel, name = pack_experiment(order.file, order.sweep)
     project = far.send(pack_project(), "projects")
     experiment = far.send(parcel, "experiments") / name
@@ -107,7 +107,7 @@ def require_emulation(far: FarMachine, project: PurePosixPath) -> None:
 
 
 def require_quiet(far: FarMachine, project: PurePosixPath) -> None:
-    """Raise if something emulated goes on there: both would be late."""
+    """Raise if another emulated run is going on there, because both would be late."""
     answer = _ask_status(far, project, [])
     others = [
         f"run {run['id']} ({run['progress']})"
@@ -163,7 +163,7 @@ def follow_run(far: FarMachine, run_id: str, on_line: Callable[[str], None]) -> 
 
 
 def fetch_run(far: FarMachine, run: Run, results: Path, say: Say) -> Path:
-    """Bring the directory of a run that has ended below the results here."""
+    """Fetch the directory of an ended run into the results here."""
     if run["phase"] in GOING_ON:
         raise UsageError(
             f"{run['id']}: expected a run that has ended, found it {run['phase']} on {far.name}; "
@@ -190,7 +190,7 @@ def _point_if_latest(fetched: Path) -> None:
 
 
 def _mark_fetched(far: FarMachine, run_id: str) -> None:
-    """Leave word there that this run need not be kept."""
+    """Record there that this run was fetched."""
     mark = str(far.results / ".runs" / run_id / "fetched")
 
     def leave(connection: Connection) -> None:
@@ -205,7 +205,7 @@ def _mark_fetched(far: FarMachine, run_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What is to go and what is to stay; `left` says of the latter why."""
+    """What is removed and what stays; `left` has the reasons for the latter."""
 
     runs: list[Run]
     kept_projects: list[str]

@@ -1,4 +1,4 @@
-"""Work on another machine that goes on when the connection is cut."""
+"""Work on another machine that continues after the connection is cut."""
 
 import socket
 import time
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Session:
-    """Work on another machine that goes on when the connection is cut."""
+    """Work on another machine that continues after the connection is cut."""
 
     def __init__(self, destination: Destination, say: Say) -> None:
         self.destination = destination

@@ -1,7 +1,7 @@
-"""Content whose subscriptions stand in the experiment file, for small cases made by hand.
+"""Content-based workloads written in the experiment file, for small examples.
 
-Subscriptions are written as they are printed, each after the name of its host, one to a line or
-with semicolons between them:
+Subscriptions have the form in which they are printed, each after the name of its host, one on a
+line or separated by semicolons:
 
     h2: 3<=a0<=7
     h3: 0<=a0<=5 and 2<=a1<=4

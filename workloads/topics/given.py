@@ -1,6 +1,6 @@
-"""Topics whose interests and publications stand in the experiment file, for cases made by hand.
+"""Topic-based workloads written in the experiment file, for small examples.
 
-Lines, or parts with semicolons between them, begin with the name of a host:
+Lines, or parts separated by semicolons, begin with the name of a host:
 
     h2: 1 4 7                   topics 1, 4 and 7 during the whole run
     h3: 4 from 10 until 25.5    topic 4 from the 10th second on, until 25.5 s

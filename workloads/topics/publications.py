@@ -1,8 +1,8 @@
-"""Who publishes to which topic and when.
+"""Publications of topic-based workloads: publisher, topic and time.
 
-An event of a topic is published by a peer that may do so at the time. A topic that nobody may
-publish to, or that has too few subscribers at the time, has no event: in a run there is no peer
-that could be told to publish one. Offline computations count it as a publication without effect.
+An event of a topic is published by a peer that may publish to it at that time. A topic without
+possible publishers, or with too few subscribers at that time, has no event in a run. Offline
+computations count it as a publication without effect.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""Publishers that are apart from subscribers (Banno et al., J. Inf. Process. 2015, section 6).
+"""Separate publishers and subscribers (Banno et al., J. Inf. Process. 2015, section 6).
 
-Of the pairs of a peer and a topic that were drawn, some publish and the others subscribe.
+Of the drawn pairs of a peer and a topic, some publish and the others subscribe.
 """
 
 from typing import NamedTuple

@@ -11,7 +11,7 @@ Publishers = Literal["subscribers", "anyone", "share-of-topic", "share-of-peers"
 
 
 class TopicEventSettings(EventSettings, frozen=True, kw_only=True):
-    """Which topics events have, and which peers crash meanwhile."""
+    """The topics of events, and crashes of peers."""
 
     rate_of: Annotated[
         Literal["all", "topic"],
@@ -47,7 +47,7 @@ class TopicEventSettings(EventSettings, frozen=True, kw_only=True):
 
 
 class TopicSettings(TopicEventSettings, frozen=True, kw_only=True):
-    """How many topics there are, who wants them and who publishes to them."""
+    """The number of topics, the interests of peers, and the publishers."""
 
     topics: Annotated[int, Meta(ge=1, le=10_000_000, description="number of topics")] = 50
     topics_per_peer: Annotated[
