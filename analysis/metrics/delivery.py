@@ -8,6 +8,7 @@ from analysis.metrics.evidence import Evidence, Input
 from analysis.metrics.metric import Group, Headline, Metric, Part
 from analysis.metrics.statistics import ratio
 from analysis.readiness import NEVER_US
+from analysis.tables.custody import count_repeats, done_times
 from analysis.tables.events import EventTables, to_others
 from analysis.tables.host_paths import HostPaths
 
@@ -82,12 +83,19 @@ def routing_overhead(evidence: Evidence) -> dict[str, Any]:
 
 
 def guarantee(evidence: Evidence) -> dict[str, Any] | None:
-    """Missing or repeated deliveries at hosts whose agents ran during the whole run."""
+    """Deliveries that are missing or repeated at hosts whose agents ran all the time.
+
+    Where events are in custody, these are hosts that were there long enough for an event, and
+    agents that got it twice.
+    """
     if evidence.run.guarantee != EXACTLY_ONCE:
         return None
     matches, got = evidence.tables.matches, evidence.tables.deliveries
     missing = matches[matches["is_owed"] & matches["is_steady"] & ~matches["is_delivered"]]
-    repeated = got[(got["copy"] > 1) & ~got["host"].isin(evidence.run.lives.ended)]
+    if done_times(evidence.run.records).empty:
+        repeated = got[(got["copy"] > 1) & ~got["host"].isin(evidence.run.lives.ended)]
+    else:
+        repeated = got[count_repeats(got, evidence.run.lives.ends_frame()) > 1]
     return {
         "promised": EXACTLY_ONCE,
         "missing": len(missing),
