@@ -85,6 +85,7 @@ class Nsmf(Protocol):
         self._topics: frozenset[int] = frozenset()
         self._rings: dict[int, Tables] = {}
         self._current: Tables | None = None
+        self._has_begun = False
         self._custody = Custody(self, self.settings.keep_s)
         self._keep_us = int(self.settings.keep_s * 1e6) * _REMEMBERED
         self._seen_us: dict[int, int] = {}  # when each event was first seen, the oldest first
@@ -119,6 +120,8 @@ class Nsmf(Protocol):
             effects += self._custody.on_announcement(now_us, content)
         elif isinstance(content, EpochBegun):
             self._current = self._rings.get(content.epoch, self._current)
+            self._has_begun = True
+            effects += self._end_quiet()
             self._undrained = {epoch for epoch in self._rings if epoch < content.epoch}
         elif isinstance(content, EpochEnded):
             effects += self._end_epoch(content.epoch)
@@ -305,12 +308,18 @@ class Nsmf(Protocol):
             if self._is_alone or self._rings[epoch].is_settled:
                 self._unprepared.discard(epoch)
                 effects.append(Announce(EpochPrepared(epoch)))
-        if not self._is_ready and (
-            self._is_alone or (self._current is not None and self._current.is_settled)
-        ):
+        if not self._is_ready and (self._is_alone or self._can_serve):
             self._is_ready = True
             effects.append(Announce(Ready()))
         return effects
+
+    @property
+    def _can_serve(self) -> bool:
+        """Whether the current tables are complete; those of a planned epoch only once it began."""
+        tables = self._current
+        if tables is None or (tables.epoch and not self._has_begun):
+            return False
+        return tables.is_settled
 
 
 class BeaConvey(Nsmf):

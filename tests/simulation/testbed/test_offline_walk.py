@@ -17,12 +17,20 @@ _WORKLOAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("overlay", ["ring", "small-world", "pastry", "skip-net"])
-def test_agents_send_what_the_walk_counts(overlay: str, tmp_path: Path) -> None:
-    pubsub = {"kind": "scribe"}
+@pytest.mark.parametrize(
+    ("overlay", "pubsub"),
+    [
+        ("ring", "scribe"),
+        ("small-world", "nsmf"),
+        ("beaconvey", "beaconvey"),
+        ("pastry", "scribe"),
+        ("skip-net", "scribe"),
+    ],
+)
+def test_agents_send_what_the_walk_counts(overlay: str, pubsub: str, tmp_path: Path) -> None:
     run = run_small(
-        tmp_path, overlay={"kind": overlay}, routing={}, pubsub=pubsub, workload=_WORKLOAD,
-        duration_s=35.0, topology={"kind": "waxman", "routers": 12, "hosts": 16},
+        tmp_path, overlay={"kind": overlay}, routing={}, pubsub={"kind": pubsub},
+        workload=_WORKLOAD, duration_s=35.0, topology={"kind": "waxman", "routers": 12, "hosts": 16},
     )  # fmt: skip
     metrics = measure_run(run)
     check = metrics["checks"].get("offline_walk_agrees")
@@ -32,7 +40,7 @@ def test_agents_send_what_the_walk_counts(overlay: str, tmp_path: Path) -> None:
     written = load_overlay(run / "analysis" / "overlay.json")
     file = run / "analysis" / "publications.txt"
     publications = load_publications(file, written.nodes, written.topics)
-    kind = find_pubsub("scribe")
+    kind = find_pubsub(pubsub)
     counts = kind.disseminate(written, publications.astype(np.int64), kind.Settings())
     assert counts.to_dict() == metrics["offline_walk"]
     assert counts.pure_forwarding == metrics["routing_overhead"]["total"]
