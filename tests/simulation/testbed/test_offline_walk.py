@@ -16,6 +16,8 @@ _WORKLOAD = {
     "rate_per_s": 10.0, "start_s": 25.0,
 }  # fmt: skip
 
+_TOPOLOGY = {"kind": "waxman", "routers": 12, "hosts": 16}
+
 
 @pytest.mark.parametrize(
     ("overlay", "pubsub"),
@@ -30,7 +32,7 @@ _WORKLOAD = {
 def test_agents_send_what_the_walk_counts(overlay: str, pubsub: str, tmp_path: Path) -> None:
     run = run_small(
         tmp_path, overlay={"kind": overlay}, routing={}, pubsub={"kind": pubsub},
-        workload=_WORKLOAD, duration_s=35.0, topology={"kind": "waxman", "routers": 12, "hosts": 16},
+        workload=_WORKLOAD, topology=_TOPOLOGY, duration_s=35.0,
     )  # fmt: skip
     metrics = measure_run(run)
     check = metrics["checks"].get("offline_walk_agrees")
