@@ -60,7 +60,11 @@ class Matches(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """The complete workload of a run."""
+    """The complete workload of a run.
+
+    Records of agents have the content of an interest under `interest_key`, and that of an event
+    under `event_key`.
+    """
 
     interests: Interests
     publications: Publications

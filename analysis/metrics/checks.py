@@ -36,32 +36,32 @@ CHECKS = (
     Check(
         "arrivals_received",
         "Arrivals were received",
-        "Every event that came to a host by packets is one that its agent recorded as received, at "
-        "hosts whose agents ran all the time. So false positives are the same by packets and "
-        "by records.",
+        "Every event that arrived at a host by packets was recorded as received by its agent, at "
+        "hosts whose agents ran during the whole run. Therefore false positives are the same by "
+        "packets and by records.",
     ),
     Check(
         "copies_received",
         "Copies were received",
         "Every message with an event of a topic that arrived by packets is one copy that the agent "
-        "recorded, and the other way round, at hosts whose agents ran all the time. So routing "
-        "overhead is the same by packets and by records.",
+        "recorded, and vice versa, at hosts whose agents ran during the whole run. Therefore "
+        "routing overhead is the same by packets and by records.",
     ),
     Check(
         "packets_belong_to_messages",
         "Packets belong to messages",
-        "Every packet of ours was sent by a host's agent and starts at its last mile.",
+        "Every packet of a message was sent by a host's agent and starts at its last mile.",
     ),
     Check(
         "sent_by_kind",
         "Messages sent by kind",
-        "Distinct messages in packets are those that the agents counted, for agents that ran "
-        "once and to the end.",
+        "Distinct messages in packets are as many as the agents counted, for agents that started "
+        "once and ran to the end.",
     ),
     Check(
         "copies_sent",
         "Transmissions",
-        "Transmissions in packets are those that the agents counted, repetitions included.",
+        "Transmissions in packets are as many as the agents counted, repetitions included.",
     ),
     Check(
         "routes_whole",
@@ -71,9 +71,9 @@ CHECKS = (
     Check(
         "delays_agree",
         "Delays agree",
-        "Half of the deliveries or more took the same time by records and by packets, within 1 % "
-        "and what agents take themselves, and none was recorded before its packet was on the last "
-        "mile. Found are those that agree; the times are in microseconds.",
+        "At least half of the deliveries took the same time by records and by packets, within 1 % "
+        "and the time that agents take, and none was recorded before its packet was on the last "
+        "mile. Found is the number that agree; times are in microseconds.",
     ),
     Check(
         "matches_agree",

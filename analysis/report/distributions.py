@@ -74,8 +74,8 @@ def _delay_penalty(run: ReportedRun) -> Distribution:
     return Distribution(
         "rdp_cdf",
         "Relative delay penalty",
-        "How many times longer a message takes over the overlay than by unicast between the same "
-        "two hosts. 1 is as fast as the network allows.",
+        "Delay over the overlay divided by the unicast delay between the same two hosts. "
+        "1 is the minimum without detours.",
         "rdp",
         "delay over the overlay / unicast delay",
         series,
@@ -102,7 +102,7 @@ def _stress(run: ReportedRun) -> Distribution:
             "stress_cdf",
             "Link stress",
             "Copies of one event on one link in one direction, over all events and all links that "
-            "the event crossed. 1 is as little as any network needs.",
+            "the event crossed. 1 is the minimum.",
             "copies",
             "copies of an event on a link",
             [cumulate("events", "events on links", copies)],
@@ -127,6 +127,6 @@ def _packets_on_links(run: ReportedRun) -> Distribution:
         series,
         "The packets of this run were not analysed (tdo analyze)."
         if table is None
-        else "No events and no packets were found, so there is nothing to say about links.",
+        else "No events and no packets were found, so links have no load.",
         0.0,
     )

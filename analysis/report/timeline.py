@@ -111,7 +111,7 @@ def _words(
     if failed:
         parts.append(f"{failed} fault{'s' * (failed > 1)} (dashed)")
     if failed < len(faults):
-        parts.append(f"{len(faults) - failed} healed (dotted)")
+        parts.append(f"{len(faults) - failed} repairs (dotted)")
     return " · ".join(parts)
 
 

@@ -111,7 +111,7 @@ function timelineChart(timeline) {
   const faults = placeFaults(timeline.moments.filter(({ at_s }) => at_s >= start && at_s <= end), across, W);
   const top = 24 + faults.height;
   const bottom = top + heights.events + (hasEvents && hasTraffic ? gap : 0) + heights.traffic;
-  const svg = chart(W, bottom + 42, "Events, deliveries, faults and traffic, second by second");
+  const svg = chart(W, bottom + 42, "Events, deliveries, faults and traffic by second");
   svg.append(...recoveryBands(faults.moments, across, W - right, top, bottom));
 
   function frame(from, height, most, title) {
@@ -186,7 +186,7 @@ function timelineFigure(timeline) {
     ["faults", timeline.seconds.map((second) => timeline.faults.filter((fault) => Math.floor(fault.at_s) === second).map((fault) => `${fault.action} ${fault.target}`).join("; "))],
   ]);
   return make("div", { class: "card figure", "data-figure": "timeline" },
-    make("div", { class: "card-head" }, make("h3", {}, "Second by second"), downloadButton("timeline", columns)),
+    make("div", { class: "card-head" }, make("h3", {}, "By second"), downloadButton("timeline", columns)),
     make("div", { class: "keys" }, lines, boxes),
     make("div", { class: "plot" }, timelineChart(timeline)),
     timeline.missing ? make("p", { class: "note", style: "padding:0 14px" }, timeline.missing) : null);

@@ -46,14 +46,14 @@ function faultsTable({ moments, moments_note: note }) {
   if (!moments.length) return null;
   const isMeasured = failed.some((moment) => moment.deliveries !== null);
   const explained = [
-    ["Recovery", "From the fault until the last delivery that it delayed, or the publication of the last event that somebody misses. Events published after that came in time again."],
-    ["Late", "Deliveries that took more than twice as long as any before the first fault."],
+    ["Recovery", "Time from the fault to the last late delivery, or to the publication of the last event with a missing delivery. Later events were delivered in time."],
+    ["Late", "Deliveries that took more than twice as long as the longest before the first fault."],
     ["Missing", "Deliveries expected at hosts whose agents ran during the whole run, and never made."],
-    ["Of deliveries", "All deliveries that fell due from this fault until the next."],
+    ["Of deliveries", "All deliveries that were due between this fault and the next."],
   ];
   const number = (name, moment) => make("td", { class: "num" }, moment[name] === null ? "–" : figureOf(`fault.${moment.at_s}.${name}`, moment[name]));
   const recovery = (moment) => {
-    if (!moment.is_failure) return make("td", { class: "soft" }, "heals");
+    if (!moment.is_failure) return make("td", { class: "soft" }, "repair");
     if (moment.recovery_s !== null) return make("td", { class: "num" }, figureOf(`fault.${moment.at_s}.recovery_s`, moment.recovery_s), " s");
     return make("td", { class: "soft" }, moment.note || "not known");
   };
@@ -62,7 +62,7 @@ function faultsTable({ moments, moments_note: note }) {
     ["late", "missing", "deliveries"].map((name) => number(name, moment))));
   const names = ["at_s", "what", "is_failure", "recovery_s", "late", "missing", "deliveries", "note"];
   const columns = () => Object.fromEntries(names.map((name) => [name, moments.map((moment) => moment[name])]));
-  const why = isMeasured ? "" : note || "How long they took to recover from is not known: the run has not been analysed (tdo analyze).";
+  const why = isMeasured ? "" : note || "Recovery times are unknown: the run has not been analysed (tdo analyze).";
   return make("div", { class: "card faults", "data-figure": "faults" },
     make("div", { class: "card-head" }, make("h3", {}, "Faults and recovery"), downloadButton("faults", columns)),
     make("div", { class: "scroll" }, make("table", {},

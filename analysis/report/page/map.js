@@ -15,7 +15,7 @@ class TopologyMap {
     this.hovered = null;
     this.stage = stage;
     this.base = make("canvas", { "aria-hidden": "true" });
-    this.top = make("canvas", { tabindex: 0, role: "application", "aria-label": "Map of the network. Arrow keys move it, plus and minus zoom, 0 shows all of it." });
+    this.top = make("canvas", { tabindex: 0, role: "application", "aria-label": "Map of the network. Arrow keys move it, plus and minus zoom, 0 shows the whole network." });
     stage.append(this.base, this.top);
     this.measureSpace();
     this.curves = { near: this.bend(data.overlay && data.overlay.near), distant: this.bend(data.overlay && data.overlay.distant) };

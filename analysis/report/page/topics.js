@@ -146,7 +146,7 @@ function topicsSection(data) {
   };
   const table = topicTable(rows, choose), charts = topicCharts(rows, choose);
   const columns = () => Object.fromEntries(Object.entries(rows));
-  const zoom = make("div", { class: "zoom" }, [["+", "Zoom in", () => map.zoom(1.6)], ["−", "Zoom out", () => map.zoom(1 / 1.6)], ["⤢", "Show all of it", () => map.fit()]].map(([sign, label, onclick]) =>
+  const zoom = make("div", { class: "zoom" }, [["+", "Zoom in", () => map.zoom(1.6)], ["−", "Zoom out", () => map.zoom(1 / 1.6)], ["⤢", "Show the whole network", () => map.fit()]].map(([sign, label, onclick]) =>
     make("button", { class: "button", type: "button", "aria-label": label, title: label, onclick }, sign)));
   stage.append(zoom);
   const more = rows.topic.length > MOST_TOPICS ? make("p", { class: "note", style: "padding:4px 14px" }, `The ${MOST_TOPICS} largest of ${read(rows.topic.length)} topics; the CSV has all.`) : null;

@@ -10,7 +10,7 @@ function switchFor(label, isOn, isThere, why, colour, onchange) {
 
 function heatLegend(map) {
   const { heat, measure } = map, W = 210;
-  if (!measure || heat.isEmpty) return [make("strong", {}, measure ? `${measure.label}: nothing to show` : "No figures about links")];
+  if (!measure || heat.isEmpty) return [make("strong", {}, measure ? `${measure.label}: no values` : "No values for links")];
   const svg = draw("svg", { width: W, height: 30, role: "img", "aria-label": `Colours from ${read(heat.low)} to ${read(heat.high)}` });
   const bar = W - 30;
   for (let shade = 0; shade < SHADES; shade++) {
@@ -90,7 +90,7 @@ function edgeColumns(data) {
 function topologySection(data) {
   const stage = make("div", { class: "stage" });
   const legend = make("div", { class: "legend" });
-  const scroll = make("div", { class: "scroll", tabindex: 0, "aria-label": "Links by what they carried" });
+  const scroll = make("div", { class: "scroll", tabindex: 0, "aria-label": "Links by load" });
   const isBusy = data.nodes.name.length > 400;
   const { measures } = data.links;
   const marked = { link: undefined };
@@ -106,7 +106,7 @@ function topologySection(data) {
     legend.replaceChildren(...heatLegend(map), shapesLegend(data.nodes));
     worstLinks(data, map, scroll);
   };
-  const colours = make("select", { "aria-label": "What colours the links", onchange: () => update(colours.value), disabled: !measures.length, "data-choose": "measure" }, measures.map((measure) => make("option", { value: measure.key }, measure.label)));
+  const colours = make("select", { "aria-label": "Value shown by the colour of links", onchange: () => update(colours.value), disabled: !measures.length, "data-choose": "measure" }, measures.map((measure) => make("option", { value: measure.key }, measure.label)));
   const versions = make("select", { "aria-label": "Version of the routing tree", "data-choose": "tree", disabled: !data.trees.length, onchange: () => map.setTree(Number(versions.value)) },
     data.trees.map((tree, number) => make("option", { value: number, selected: number === data.trees.length - 1, title: tree.label }, tree.label)));
   const controls = make("div", { class: "controls" },
@@ -116,7 +116,7 @@ function topologySection(data) {
     data.trees.length > 1 ? versions : null,
     switchFor("Hosts", true, true, "", null, (isOn) => map.setLayer("hosts", isOn)),
     switchFor("Names", true, true, "", null, (isOn) => map.setLayer("names", isOn)));
-  const zoom = make("div", { class: "zoom" }, [["+", "Zoom in", () => map.zoom(1.6)], ["−", "Zoom out", () => map.zoom(1 / 1.6)], ["⤢", "Show all of it", () => map.fit()]].map(([sign, label, onclick]) =>
+  const zoom = make("div", { class: "zoom" }, [["+", "Zoom in", () => map.zoom(1.6)], ["−", "Zoom out", () => map.zoom(1 / 1.6)], ["⤢", "Show the whole network", () => map.fit()]].map(([sign, label, onclick]) =>
     make("button", { class: "button", type: "button", "aria-label": label, title: label, onclick }, sign)));
   stage.append(zoom);
   update(measures.length ? measures[0].key : null);

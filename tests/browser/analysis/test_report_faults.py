@@ -29,7 +29,7 @@ def test_faults_are_told_with_the_recovery_of_the_metrics(
         assert numbers == expected
         assert fault.get("note", " s") in words
     assert "kill-agent h3, h5" in shown[14.0][0]
-    assert "heals" in shown[24.5][0] and shown[24.5][1] == {}
+    assert "repair" in shown[24.5][0] and shown[24.5][1] == {}
     saved = downloaded(page, downloads, "faults")
     assert [row["recovery_s"] for row in saved] == ["3.456789", "", ""]
     assert [row["late"] for row in saved] == ["17", "44", ""]
