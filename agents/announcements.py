@@ -94,7 +94,8 @@ class RingView:
     Positions are whole numbers from 0 to `modulus` - 1 and increase clockwise. `fingers` are the
     peers that messages are routed to, in clockwise order from this peer, with the first successor.
     `successors` are the next peers clockwise, the nearest first; it is empty while this peer is
-    alone. Positions of different epochs cannot be compared.
+    alone. Positions of different epochs cannot be compared. On a ring of ranks, these are `spacing`
+    apart, with room for peers that come later.
     """
 
     position: int
@@ -103,6 +104,7 @@ class RingView:
     successors: tuple[Place, ...]
     fingers: tuple[Place, ...]
     epoch: int = 0
+    spacing: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ class Ring:
             tuple(self.near.successors),
             tuple(sorted(self._links(), key=self.near.after)),
             self.epoch,
+            self.circle.spacing,
         )
 
     @property

@@ -256,12 +256,13 @@ class Nsmf(Protocol):
         if not tables.was_covered and not self._is_alone:
             return [*effects, *self._custody.hold(now_us, part, event)]
         span = event.rest - gap + 1
+        view, topic = tables.view, event.topic
         parts = divide(
-            self.rule, span, tables.nearest(event.topic), tables.fingers,
-            tables.matched(event.topic),
+            self.rule, span, tables.nearest(topic), tables.fingers, tables.matched(topic),
+            -view.position % view.spacing, view.spacing,
         )  # fmt: skip
         for start, end in parts:
-            low = (tables.view.position + start) % tables.view.modulus
+            low = (view.position + start) % view.modulus
             if not tables.owns(low):
                 to = tables.next_hop(low)
                 assert to is not None

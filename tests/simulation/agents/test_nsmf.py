@@ -182,7 +182,7 @@ def planned_view(peers: TopicCrowd, ranks: list[int], number: int, epoch: int) -
 
     fingers = tuple(place(1 << phase) for phase in range(count.bit_length() - 1))
     after = tuple(place(steps) for steps in (1, 2, 3))
-    return RingView(ranks[number] << 40, count << 40, place(-1), after, fingers, epoch)
+    return RingView(ranks[number] << 40, count << 40, place(-1), after, fingers, epoch, 1 << 40)
 
 
 def test_a_new_epoch_while_events_flow_loses_and_repeats_nothing() -> None:
