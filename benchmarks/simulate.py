@@ -139,8 +139,8 @@ def _compare(crowd: Crowd) -> dict[str, Pace]:
 def race(crowd: Crowd) -> dict[str, Pace]:
     """The pace of each contestant, all with the same crowd."""
     return {
-        "simulator": _run_ours(crowd),
-        "simulator, through the codec": _run_ours(crowd, kind=EncodingAgent),
+        "simulator": run_ours(crowd),
+        "simulator, through the codec": run_ours(crowd, kind=EncodingAgent),
         "simulator, every crossing written": _run_ours_logged(crowd),
         "SimPy, routers and cables": _run_simpy(crowd, "nodes"),
         "SimPy, one wait for each link": _run_simpy(crowd, "links"),
@@ -163,7 +163,8 @@ def make_crowd(nodes: int, rounds: int, routers: int = _ROUTERS) -> Crowd:
     return Crowd(underlay, Routes(underlay), contacts, rounds)
 
 
-def _run_ours(crowd: Crowd, packets: Path | None = None, kind: type[Agent] = Agent) -> Pace:
+def run_ours(crowd: Crowd, packets: Path | None = None, kind: type[Agent] = Agent) -> Pace:
+    """The pace of our simulator with a crowd."""
     notes = PacketLog(packets, crowd.underlay) if packets else None
     with Simulator(crowd.underlay, seed=_SEED, routes=crowd.routes, notes=notes) as simulator:
         for host, agent in crowd.make_agents(kind).items():
@@ -180,7 +181,7 @@ def _run_ours(crowd: Crowd, packets: Path | None = None, kind: type[Agent] = Age
 
 def _run_ours_logged(crowd: Crowd) -> Pace:
     with tempfile.TemporaryDirectory() as folder:
-        return _run_ours(crowd, Path(folder))
+        return run_ours(crowd, Path(folder))
 
 
 def _run_simpy(crowd: Crowd, style: Style, kind: type[Agent] = Agent) -> Pace:
@@ -204,14 +205,15 @@ def _measure_apart(nodes: int) -> Growth:
 
 
 def _grow(nodes: int) -> Growth:
-    start_s, base_mb = time.process_time(), _peak_mb()
+    start_s, base_mb = time.process_time(), peak_mb()
     crowd = make_crowd(nodes, _ROUNDS_WHEN_MANY)
     prepare_s = time.process_time() - start_s
-    pace = _run_ours(crowd)
-    return Growth(nodes, prepare_s, pace, base_mb, _peak_mb())
+    pace = run_ours(crowd)
+    return Growth(nodes, prepare_s, pace, base_mb, peak_mb())
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
+    """The most memory that this process has had."""
     # Not `getrusage`: a process inherits that figure from the one that started it.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

@@ -1,4 +1,4 @@
-"""Topics: drawing the interests of many peers, and publishing over offline overlays."""
+"""Topics: drawing the interests of many peers, overlays offline, and agents in the simulator."""
 
 import time
 

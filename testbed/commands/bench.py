@@ -14,10 +14,11 @@ _BENCHES = {
     "discovery": "time to simulate a discovery overlay of 128 to 8,192 peers",
     "links": "delays and losses of links, idle and loaded; requires root",
     "matching": "events matched per second with 100 to 10,000 subscriptions, and by brute force",
+    "pastry": "hops and delays of routes over the tables of Pastry's agents",
     "pcap": "packets read per second, compared with dpkt, tshark and Scapy, and in Spark",
     "probe": "route probing on 300 routers, compared with traceroute and scamper; requires root",
     "simulate": "messages per second and memory of the simulator, compared with SimPy",
-    "topics": "drawing topics of 100,000 peers, and publishing over offline overlays",
+    "topics": "drawing topics of 100,000 peers, overlays offline, and agents of Scribe",
 }
 
 

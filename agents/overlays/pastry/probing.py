@@ -17,6 +17,7 @@ class Probing:
         self._samples = samples
         self._under_way: set[PeerId] = set()
         self._waiting: dict[PeerId, None] = {}  # the first to be measured first
+        self._missed: set[PeerId] = set()  # did not answer for the first time
         self._silent_us: dict[PeerId, int] = {}  # since when
         self.measured_us: dict[PeerId, int] = {}  # one-way delays, the last measured last
 
@@ -43,16 +44,26 @@ class Probing:
             if is_wanted(peer):
                 self._under_way.add(peer)
                 effects.append(MeasureDelay(peer, self._samples))
+            else:
+                self._missed.discard(peer)
         return effects
 
     def on_delay(self, now_us: int, delay: Delay) -> int | None:
-        """The one-way delay to a peer that was measured; None if it was silent."""
+        """The one-way delay to a peer that was measured; None if it was silent.
+
+        A peer is asked a second time, as packets get lost.
+        """
         peer = delay.target
+        is_asked = peer in self._under_way
         self._under_way.discard(peer)
         if not delay.samples_us:
-            self.avoid(now_us, peer)
+            if is_asked and peer not in self._missed:
+                self._missed.add(peer)
+                self._waiting[peer] = None
+            else:
+                self.avoid(now_us, peer)
             return None
-        self._silent_us.pop(peer, None)
+        self.hear(peer)
         self.measured_us.pop(peer, None)
         self.measured_us[peer] = delay.min_us // 2
         if len(self.measured_us) > _MOST_MEASURED:
@@ -62,6 +73,7 @@ class Probing:
     def avoid(self, now_us: int, peer: PeerId) -> None:
         """Take a peer for dead until it speaks."""
         self._waiting.pop(peer, None)
+        self._missed.discard(peer)
         self.measured_us.pop(peer, None)
         self._silent_us.pop(peer, None)
         self._silent_us[peer] = now_us
@@ -70,6 +82,7 @@ class Probing:
 
     def hear(self, peer: PeerId) -> None:
         """A peer has spoken."""
+        self._missed.discard(peer)
         self._silent_us.pop(peer, None)
 
     def fitting(self, is_fit: Callable[[PeerId], bool]) -> list[PeerId]:

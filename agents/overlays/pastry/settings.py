@@ -19,7 +19,7 @@ class PastrySettings(FailureDetectorSettings, frozen=True, kw_only=True):
     ] = True
     delay_samples: Annotated[
         int, Meta(ge=1, le=100, description="round trips that measure the delay to a peer")
-    ] = 3
+    ] = 1
     period_s: Annotated[
         float, Meta(gt=0, description="time from one exchange of changed tables to the next")
     ] = 1.0

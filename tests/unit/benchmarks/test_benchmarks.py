@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents.records import RecordLog, read_records
-from benchmarks import greedy_overlays
+from benchmarks import greedy_overlays, pastry, topic_agents
 from benchmarks.agents import delays_longer, last_answer_s
 from benchmarks.greedy_overlays import Made, fit_exponent, make_once
 from benchmarks.offline_overlays import KINDS, walk_once
@@ -72,3 +72,16 @@ def test_greedy_overlays_are_measured(name: str) -> None:
 def test_the_growth_of_time_is_the_exponent() -> None:
     made = [Made(nodes, 3e-6 * nodes**1.5, 0) for nodes in (1_000, 3_000, 10_000)]
     assert fit_exponent(made) == pytest.approx(1.5)
+
+
+def test_agents_of_scribe_are_measured() -> None:
+    run = topic_agents.measure(12)
+    assert run.delivered > 500 and run.events.messages > run.delivered
+    assert run.join.messages > 0
+
+
+def test_routes_of_pastry_are_measured() -> None:
+    near, far = (pastry.measure(40, 4, proximity, routers=20) for proximity in (True, False))
+    assert near.arrived == far.arrived == 1
+    assert 1 < near.rdp_mean < far.rdp_mean
+    assert 1 < near.hops < 2

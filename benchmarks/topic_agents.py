@@ -1,0 +1,121 @@
+"""Scribe's agents on Pastry in the simulator: how fast, and how many of them."""
+
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from agents.runtime.simulator import Simulator
+from benchmarks.simulate import Pace, make_crowd, peak_mb, run_ours
+from testbed.experiment.file import Experiment, experiment_from_dict
+from testbed.run.agents import assign_agents
+from testbed.run.underlay import make_underlay
+from testbed.run.workload import make_workload
+from testbed.simulation.running_agents import RunningAgents
+
+_PEERS, _GOSSIP_ROUNDS = 1_000, 50
+_SIZES = (250, 500, _PEERS, 2_000, 4_000, 8_000, 16_000)
+_LONGEST_S = 90.0  # of processor time; the next size, which takes about twice as long, is not run
+_MEMORY_MB = 24 * 1024
+_ROUTERS, _PEERS_A_SECOND, _SETTLE_S = 300, 100, 15.0
+_EVENTS, _EVENTS_A_SECOND = 500, 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of so many agents: what its construction took, and the pace while events come."""
+
+    peers: int
+    join: Pace
+    events: Pace
+    delivered: int
+    kb_a_peer: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.peers:6} peers: {self.join.messages} messages in {self.join.duration_s:.0f} s "
+            f"until all are ready, {self.events.messages_per_s:.0f} messages/s while events come, "
+            f"{self.delivered} deliveries, {self.kb_a_peer:.0f} kB a peer"
+        )
+
+
+def run() -> dict[str, float]:
+    """Print paces and memory, and return the figures."""
+    print("Scribe on Pastry, simulated; one core, a process each, processor time")
+    done: list[Run] = []
+    for peers in _SIZES:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            done.append(pool.submit(measure, peers).result())
+        print(f"  {done[-1]}", flush=True)
+        if done[-1].join.duration_s + done[-1].events.duration_s > _LONGEST_S:
+            break
+    fitting = int(_MEMORY_MB * 1024 / done[-1].kb_a_peer)
+    print(
+        f"  ends at {done[-1].peers} peers, where one run takes more than {_LONGEST_S:.0f} s or no "
+        f"larger one is planned; at this memory a peer, 24 GB would hold {fitting} peers"
+    )
+    scribe = next((one for one in done if one.peers == _PEERS), done[-1])
+    gossip = run_ours(make_crowd(_PEERS, _GOSSIP_ROUNDS))
+    print(f"  gossip of {_PEERS} peers: {gossip.messages_per_s:.0f} messages/s")
+    return {
+        "scribe_messages_per_s": scribe.events.messages_per_s,
+        "gossip_messages_per_s": gossip.messages_per_s,
+        "agent_kb": done[-1].kb_a_peer,
+        "simulated_agents": done[-1].peers,
+    }
+
+
+def measure(peers: int) -> Run:
+    """Let agents join and become ready, then let events come, all in this process."""
+    base_mb = peak_mb()
+    experiment = _experiment(peers)
+    underlay = make_underlay(experiment)
+    workload = make_workload(experiment, underlay)
+    delivered = ready = 0
+
+    def record(_time_us: int, _host: str, what: str, _values: object) -> None:
+        nonlocal delivered, ready
+        delivered += what == "delivered"
+        ready += what == "ready"
+
+    with Simulator(underlay, seed=experiment.seed, record=record) as simulator:
+        running = RunningAgents(experiment, simulator)
+        for spec in assign_agents(experiment, underlay, workload):
+            running.add(spec, starts_by_fault=False)
+        join = _run_until(simulator, experiment.workload["start_s"])
+        if ready < peers:
+            raise AssertionError(f"expected {peers} agents to be ready, found {ready}")
+        events = _run_until(simulator, experiment.duration_s)
+    return Run(peers, join, events, delivered, (peak_mb() - base_mb) * 1024 / peers)
+
+
+def _run_until(simulator: Simulator, until_s: float) -> Pace:
+    before, start_s = simulator.messages, time.process_time()
+    simulator.run(int(until_s * 1e6))
+    return Pace(simulator.messages - before, time.process_time() - start_s)
+
+
+def _experiment(peers: int) -> Experiment:
+    start_over_s = peers / _PEERS_A_SECOND
+    start_s = start_over_s + _SETTLE_S
+    return experiment_from_dict(
+        {
+            "name": "topic-agents",
+            "backend": "simulation",
+            "capture": "none",
+            "start_over_s": start_over_s,
+            "duration_s": start_s + _EVENTS / _EVENTS_A_SECOND + 2,
+            "topology": {"routers": _ROUTERS, "hosts": peers},
+            "overlay": {"kind": "pastry"},
+            "pubsub": {"kind": "scribe"},
+            "workload": {
+                "kind": "topics-uniform",
+                "topics": peers,
+                "topics_per_peer": 10,
+                "events": _EVENTS,
+                "rate_per_s": _EVENTS_A_SECOND,
+                "start_s": start_s,
+            },
+        },
+        "tdo bench topics",
+    )
