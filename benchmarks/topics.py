@@ -2,7 +2,7 @@
 
 import time
 
-from benchmarks import greedy_overlays, offline_overlays
+from benchmarks import greedy_overlays, offline_overlays, topic_agents
 from workloads.topics.interests import draw_interests
 from workloads.topics.popularity import Popularity, Shape
 
@@ -24,7 +24,9 @@ def run() -> dict[str, float]:
         words = ", ".join(f"{shape} {seconds:.2f}" for shape, seconds in spent_s.items())
         print(f"  {peers:7,} peers: {words}", flush=True)
     interests_s = max(spent_s.values())  # of the last, which are the most
-    return {"interests_100k_s": interests_s, **offline_overlays.run(), **greedy_overlays.run()}
+    parts = (offline_overlays, greedy_overlays, topic_agents)
+    figures = {name: value for part in parts for name, value in part.run().items()}
+    return {"interests_100k_s": interests_s, **figures}
 
 
 def _draw_s(peers: int, shape: Shape) -> float:
