@@ -1,6 +1,6 @@
 """The words and numbers of a report: the experiment, the verdict, and metrics with meanings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from analysis.metrics.metric import look_up
@@ -87,20 +87,25 @@ def headlines(metrics: Mapping[str, Any]) -> list[Row]:
                 "explain": metric.explanation,
                 "value": value,
                 "suffix": _suffix(whole, name),
-                "detail": " · ".join(
-                    f"{w} {read_number(part)}" for w, part in parts if part is not None
-                ),
+                "detail": " · ".join(_details(name, parts)),
             }
         )
     return found[:_MOST_HEADLINES]
 
 
 def _suffix(whole: int | None, name: str) -> str:
-    """What follows a number at the top of the page: what it is a part of, or its unit."""
-    unit = name_number(name).unit
+    """What follows a number at the top of the page: what it is a part of, or seconds."""
     if whole is not None:
         return f" of {whole:,}"
-    return "" if unit == "share" else f" {unit}"
+    return " s" if name_number(name).unit == "s" else ""
+
+
+def _details(name: str, parts: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """The unit of a number, and other numbers with their words."""
+    unit = name_number(name).unit
+    if unit not in ("share", "s"):
+        yield unit
+    yield from (f"{words} {read_number(part)}" for words, part in parts if part is not None)
 
 
 def metric_groups(metrics: Mapping[str, Any]) -> list[Row]:
