@@ -66,7 +66,7 @@ class FailureDetectorSettings(Struct, frozen=True, kw_only=True):
     """What overlays with a failure detector let an experiment set of it."""
 
     detect_s: Annotated[
-        float, Meta(gt=0, description="time of silence after which a peer is taken for lost")
+        float, Meta(gt=0, description="time of silence after which a peer is considered lost")
     ] = 3.0
 
 

@@ -39,10 +39,15 @@ class BeaConveyOverlaySettings(Struct, frozen=True, kw_only=True):
 
     overlay: Annotated[
         GreedyParts,
-        Meta(description="what is chosen by interests: the ring (s), long fingers (l), both, none"),
+        Meta(
+            description="parts chosen by interests: ring (s), long fingers (l), both (sl) or none"
+        ),
     ] = "sl"
     fingers: Annotated[
-        Fingers, Meta(description="long fingers that are not: any node of each phase, or Chord's")
+        Fingers,
+        Meta(
+            description="long fingers not chosen by interests: random or first node of each phase"
+        ),
     ] = "random"
     phases: Annotated[Phases, Meta(description="rounding of log2 n to the number of phases")] = (
         "floor"

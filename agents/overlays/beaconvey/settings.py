@@ -13,15 +13,19 @@ class BeaConveyOverlaySettings(RingUpkeep, frozen=True, kw_only=True):
 
     overlay: Annotated[
         Literal["sl", "s", "l", "none"],
-        Meta(description="what is chosen by interests: the ring (s), long fingers (l), both, none"),
+        Meta(
+            description="parts chosen by interests: ring (s), long fingers (l), both (sl) or none"
+        ),
     ] = "sl"
     fingers: Annotated[
         Literal["random", "chord"],
-        Meta(description="long fingers that are not: any peer of each phase, or the first"),
+        Meta(
+            description="long fingers not chosen by interests: random or first peer of each phase"
+        ),
     ] = "random"
-    phases: Annotated[
-        Rounding, Meta(description="how log2 of the peers is rounded to the number of phases")
-    ] = "floor"
+    phases: Annotated[Rounding, Meta(description="rounding of log2 n to the number of phases")] = (
+        "floor"
+    )
     collect_s: Annotated[
         float,
         Meta(gt=0, description="time without news of peers and interests before a plan is made"),

@@ -15,13 +15,13 @@ class PastrySettings(FailureDetectorSettings, frozen=True, kw_only=True):
         int, Meta(ge=2, le=256, description="peers in a leaf set, half of them on each side")
     ] = 16
     proximity: Annotated[
-        bool, Meta(description="of the peers that fit an entry of the table, take the nearest")
+        bool, Meta(description="use the nearest of the peers that fit an entry of the table")
     ] = True
     delay_samples: Annotated[
         int, Meta(ge=1, le=100, description="round trips that measure the delay to a peer")
     ] = 1
     period_s: Annotated[
-        float, Meta(gt=0, description="time from one exchange of changed tables to the next")
+        float, Meta(gt=0, description="time between two exchanges of changed tables")
     ] = 1.0
     upkeep_s: Annotated[
         float,

@@ -33,7 +33,7 @@ SLACK_S = 2.0  # between the detection of a failure by one peer and by all other
 
 
 class RingOverlay(Protocol):
-    """A ring by hashes of addresses, with a finger in each phase that holds anybody."""
+    """A ring by hashes of addresses, with a finger in each phase that is not empty."""
 
     Settings: ClassVar[type[Struct]] = RingSettings
     messages: tuple[type, ...] = RING_MESSAGES

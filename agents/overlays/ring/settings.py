@@ -18,7 +18,7 @@ class RingUpkeep(FailureDetectorSettings, frozen=True, kw_only=True):
     ] = 1.0
     check_s: Annotated[
         float,
-        Meta(gt=0, description="time between two searches for its place by a peer of a quiet ring"),
+        Meta(gt=0, description="time between two checks of a peer's own place in a stable ring"),
     ] = 5.0
 
 

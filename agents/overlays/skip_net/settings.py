@@ -14,8 +14,6 @@ class SkipNetSettings(FailureDetectorSettings, frozen=True, kw_only=True):
         int, Meta(ge=1, le=100, description="round trips that measure the delay to a neighbour")
     ] = 3
     period_s: Annotated[
-        float, Meta(gt=0, description="time from one look at unanswered messages to the next")
+        float, Meta(gt=0, description="time between two checks of unanswered messages")
     ] = 1.0
-    check_s: Annotated[
-        float, Meta(gt=0, description="time from one check of all links to the next")
-    ] = 10.0
+    check_s: Annotated[float, Meta(gt=0, description="time between two checks of all links")] = 10.0

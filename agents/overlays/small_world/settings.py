@@ -21,9 +21,9 @@ class SmallWorldSettings(RingUpkeep, frozen=True, kw_only=True):
             "tells of"
         ),
     ] = "greedy"
-    phases: Annotated[
-        Rounding, Meta(description="how log2 of the peers is rounded to the number of phases")
-    ] = "floor"
+    phases: Annotated[Rounding, Meta(description="rounding of log2 n to the number of phases")] = (
+        "floor"
+    )
     gossip_s: Annotated[
         float,
         Meta(
