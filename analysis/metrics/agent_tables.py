@@ -85,6 +85,11 @@ METRICS = (
         (Input.TABLES,),
         tables_when_ready,
         note=_note,
+        parts=(
+            Part("at_s", "Tables of agents, time", "s"),
+            Part("nodes", "Tables of agents, nodes", "nodes"),
+            Part("edges", "Tables of agents, edges", "edges"),
+        ),
     ),
     Metric(
         "table_entries",
@@ -97,6 +102,10 @@ METRICS = (
         (Input.TABLES,),
         table_entries,
         summary=(Part("mean", "Routing-table entries, mean"),),
+        parts=(
+            Part("peers_mean", "Routing-table entries, different peers, mean", "peers"),
+            Part("peers_max", "Routing-table entries, different peers, maximum", "peers"),
+        ),
     ),
     Metric(
         "weighted_degree",

@@ -132,5 +132,14 @@ METRICS = (
         _measure,
         why_null=lambda evidence: walked_offline(evidence).why_none,
         summary=(Part("messages", "Offline walk, messages", "messages"),),
+        parts=(
+            Part("publications", "Offline walk, publications", "events"),
+            Part("pure_forwarding", "Offline walk, routing overhead", "receptions"),
+            Part("deliveries", "Offline walk, deliveries", "deliveries"),
+            Part("duplicates", "Offline walk, duplicates", "deliveries"),
+            Part("missed", "Offline walk, missed deliveries", "deliveries"),
+            Part("path_length.mean", "Offline walk, path length, mean", "overlay links"),
+            Part("path_length.max", "Offline walk, path length, maximum", "overlay links"),
+        ),
     ),
 )

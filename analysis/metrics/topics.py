@@ -106,6 +106,12 @@ def forwarding_correlation(evidence: Evidence) -> dict[str, Any] | None:
     return found if any(part["r"] is not None for part in found.values()) else None
 
 
+_CORRELATION_PARTS = (
+    ("r", "", ""),
+    ("low", ", lower bound", ""),
+    ("high", ", upper bound", ""),
+    ("hosts", ", hosts", "hosts"),
+)
 METRICS = (
     Metric(
         "event_messages",
@@ -136,6 +142,7 @@ METRICS = (
             Part("hosts", "Relays, hosts"),
             Part("per_topic", "Relays, per topic", "hosts per topic"),
         ),
+        parts=(Part("share", "Relays, share of hosts", "share"),),
     ),
     Metric(
         "forwarding_correlation",
@@ -149,5 +156,10 @@ METRICS = (
         (Input.TOPICS,),
         forwarding_correlation,
         why_null="hosts do not differ in what they forward, or not in what they send and receive",
+        parts=tuple(
+            Part(f"{what}.{key}", f"Forwarding correlation, {what}{words}", unit)
+            for what in ("sending", "receiving")
+            for key, words, unit in _CORRELATION_PARTS
+        ),
     ),
 )

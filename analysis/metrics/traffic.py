@@ -226,5 +226,9 @@ METRICS = (
         messages_by_role,
         why_null="no agent ran to the end and counted what it sent",
         note=_counted_note,
+        parts=tuple(
+            Part(f"{role}.bytes", f"Messages by role, {role}, bytes", "bytes")
+            for role in ("join", "upkeep", "control", "event")
+        ),
     ),
 )
