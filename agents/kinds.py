@@ -36,6 +36,7 @@ LAYERS: dict[str, dict[str, str]] = {
     },
     "pubsub": {
         "content": "agents.pubsub.content.forwarder.Content",
+        "iscribe": "agents.pubsub.scribe.inverse_scribe.InverseScribe",
         "scribe": "agents.pubsub.scribe.scribe.Scribe",
         "topic-flood": "agents.pubsub.topic_flood.TopicFlood",
         "nsmf": "agents.pubsub.nsmf.forwarder.Nsmf",

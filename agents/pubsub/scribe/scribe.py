@@ -61,12 +61,12 @@ from agents.wire.codec import U32_MAX
 _TICK_US = 1_000_000
 _LOOK_TICKS = 5  # between two looks at all parents, should an overlay not announce a change
 _SETTLE_US = 10_000  # after a change in the overlay, for others that come with it
-_SLACK_MS = 10_000  # events wanted from before a subscription, as a message may take long
+SLACK_MS = 10_000  # events wanted from before a subscription, as a message may take long
 _REMEMBERED = 4  # times `keep_s` for which an event is recognised
 
 
 class Scribe(Protocol):
-    """One peer of all trees."""
+    """For each topic a tree of the routes from its subscribers to its rendezvous point."""
 
     Settings = RendezvousSettings
     messages = (Upward, Downward, Join, Leave, Confirm, AtRoot, *Custody.messages)
@@ -341,7 +341,7 @@ class Scribe(Protocol):
         assert tree.parent is not None
         since_us, has = tree.renew()
         ids = sorted(has)
-        wants_ms = min(max(0, now_us - since_us) // 1000 + _SLACK_MS, U32_MAX)
+        wants_ms = min(max(0, now_us - since_us) // 1000 + SLACK_MS, U32_MAX)
         version, pieces = self._next_version(now_us), max(1, -(-len(ids) // IDS))
         return [
             Send(
@@ -376,20 +376,25 @@ class Scribe(Protocol):
         self._is_ready = True
         return [Announce(Ready())]
 
-    def note_change(self, now_us: int) -> None:
-        """Parents, children, cached rendezvous points or the overlay have changed."""
-        self._changed_us, self._is_watch_old = now_us, True
-
-    def _complete(self, effects: Effects) -> Effects:
-        """Watch all parents, children and cached rendezvous points."""
-        if not self._is_watch_old:
-            return effects
-        self._is_watch_old = False
+    def _depends_on(self) -> set[PeerId]:
+        """All parents, children and cached rendezvous points."""
         peers = set(self.rendezvous.roots)
         for tree in self.trees.values():
             peers.update(tree.children)
             if tree.parent is not None:
                 peers.add(tree.parent)
+        return peers
+
+    def note_change(self, now_us: int) -> None:
+        """Parents, children, cached rendezvous points or the overlay have changed."""
+        self._changed_us, self._is_watch_old = now_us, True
+
+    def _complete(self, effects: Effects) -> Effects:
+        """Watch the peers that this one depends on."""
+        if not self._is_watch_old:
+            return effects
+        self._is_watch_old = False
+        peers = self._depends_on()
         if peers == self._watched:
             return effects
         self._watched = frozenset(peers)

@@ -25,4 +25,4 @@ class InverseScribeSettings(RendezvousSettings, frozen=True, kw_only=True):
 
     refresh_s: Annotated[
         float, Meta(gt=0, description="how often a subscriber tells the rendezvous point")
-    ] = 5.0
+    ] = 10.0

@@ -93,6 +93,11 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
         "pubsub": {"kind": "beaconvey", "rule": "pal", "keep_s": 2.0},
         "workload": {"kind": "topics-zipf", "topics": 5, "start_s": 0.0},
     },
+    "ring, iscribe": {
+        "overlay": {"kind": "ring"},
+        "pubsub": {"kind": "iscribe", "keep_s": 2.0},
+        "workload": {"kind": "topics-zipf", "topics": 5, "start_s": 0.0},
+    },
     "walks, flooded topics": {
         "overlay": {"kind": "tdo-walk"},
         "pubsub": {"kind": "topic-flood"},

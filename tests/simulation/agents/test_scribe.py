@@ -1,4 +1,4 @@
-"""Scribe on a ring: trees, their repair, and delivery exactly once whatever fails."""
+"""Scribe and iScribe on a ring: trees, their repair, and delivery exactly once whatever fails."""
 
 from random import Random
 from typing import Literal
@@ -6,10 +6,16 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from agents.pubsub.scribe.inverse_scribe import InverseScribe
 from agents.pubsub.scribe.scribe import Scribe
 from tests.fixtures.oracle_ring import TopicCrowd
+from topologies.overlays.scribe import InverseScribe as OfflineInverseScribe
 from topologies.overlays.scribe import Scribe as OfflineScribe
 from topologies.overlays.scribe import ScribeSettings
+
+KINDS: dict[type[Scribe], type[OfflineScribe]] = {
+    Scribe: OfflineScribe, InverseScribe: OfflineInverseScribe,
+}  # fmt: skip
 
 
 def crowd(peers: int, subscribers: list[int], topic: int = 5, **settings: object) -> TopicCrowd:
@@ -33,8 +39,11 @@ def test_every_subscriber_gets_an_event_once_and_nobody_else_does() -> None:
 
 
 @pytest.mark.parametrize("root", ["routed", "cached"])
-def test_events_take_the_messages_of_the_offline_walk(root: Literal["routed", "cached"]) -> None:
-    chance, peers = Random(root), TopicCrowd(Scribe, 24, root=root)
+@pytest.mark.parametrize("kind", KINDS)
+def test_events_take_the_messages_of_the_offline_walk(
+    kind: type[Scribe], root: Literal["routed", "cached"]
+) -> None:
+    chance, peers = Random(root), TopicCrowd(kind, 24, root=root)
     for number in range(24):
         peers.subscribe(number, *chance.sample(range(9), chance.randrange(4)))
     peers.start(*range(24)).run(8)
@@ -43,7 +52,8 @@ def test_events_take_the_messages_of_the_offline_walk(root: Literal["routed", "c
         peers.publish(publisher, topic)
         peers.run(0.2)
     settings = ScribeSettings(root=root)
-    offline = OfflineScribe.disseminate(peers.run(2).overlay(), np.array(published), settings)
+    overlay = peers.run(2).overlay()
+    offline = KINDS[kind].disseminate(overlay, np.array(published), settings)
     assert peers.counts() == offline
     assert offline.missed == 0 and offline.hops > offline.deliveries > 0
 
@@ -65,10 +75,12 @@ def test_the_root_may_crash_before_and_after_an_event(root: str) -> None:
     assert sorted(done) == sorted(peers.published)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_whoever_stays_gets_everything_once_while_others_come_and_go(seed: int) -> None:
+@pytest.mark.parametrize(("kind", "seed"), [(Scribe, 1), (Scribe, 2), (InverseScribe, 3)])
+def test_whoever_stays_gets_everything_once_while_others_come_and_go(
+    kind: type[Scribe], seed: int
+) -> None:
     chance = Random(seed)
-    peers = TopicCrowd(Scribe, 16, seed, loss_percent=5.0)
+    peers = TopicCrowd(kind, 16, seed, loss_percent=5.0)
     stay = chance.sample(range(16), 8)
     movers = [number for number in range(16) if number not in stay]
     for number in range(16):
