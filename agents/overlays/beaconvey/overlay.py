@@ -150,10 +150,16 @@ class BeaConveyOverlay(Protocol):
     def on_computed(self, now_us: int, name: Hashable, result: Any) -> Effects:
         """Send out a plan."""
         assert isinstance(name, tuple)
-        layout = self.master.on_computed(now_us, name[1], result) if self.master else None
-        if layout is None:
+        master = self.master
+        layout = master.on_computed(now_us, name[1], result) if master is not None else None
+        if master is None or layout is None:
             return []
-        planned = Record("epoch_planned", {"epoch": layout.epoch, "peers": layout.ranks})
+        values = {
+            "epoch": layout.epoch,
+            "peers": layout.ranks,
+            "computed_in_us": master.computed_in_us,
+        }
+        planned = Record("epoch_planned", values)
         return self._settle(now_us, [planned, *self._advance(now_us)])
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
