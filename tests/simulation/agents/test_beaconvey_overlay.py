@@ -19,7 +19,6 @@ from agents.protocol import Announce, PeerId, Record, Send, Surroundings
 from agents.wire.codec import Datagram, encode
 from tests.fixtures.rings import Rings, S
 from tests.property.agents.test_hostile_messages import Hostile
-from tests.simulation.agents.test_record_schema import faults_of
 from topologies.overlays.beaconvey import BeaConveyOverlaySettings as OfflineSettings
 from topologies.overlays.beaconvey import plan_overlay
 from workloads.share import NEVER_US, OwnInterest, Share
@@ -72,7 +71,6 @@ def test_the_first_epoch_is_the_overlay_of_the_offline_computation(overlay: Any)
     placed = [values for _, _, what, values in rings.records if what == "placed"]
     assert len(placed) == PEERS
     assert {values["modulus"] for values in placed} == {f"{PEERS << 40:x}"}
-    assert not [row for row in rings.records if faults_of(*row[2:])]
     rings.run_for(3)
     assert len([r for r in rings.records if r[2] == "epoch_planned"]) == 1
 
