@@ -94,6 +94,7 @@ RECORDS: dict[str, dict[str, Fields]] = {
         "epoch_planned": {
             "epoch": Field(int, "the number of an epoch of a planned overlay"),
             "peers": Field(int, "the peers in the plan"),
+            "computed_in_us": Field(int, "the time that the computation took"),
         },
         "epoch_begun": {"epoch": Field(int, "the epoch that events are published in from now on")},
         "peer_lost": {"peer": _PEER, "reason": Field(str, "`silent` or `left`")},

@@ -63,6 +63,7 @@ class Master:
         self._changed_us = self._planned_us = 0
         self._is_changed = False  # since the last plan
         self._computing = 0  # the epoch
+        self._asked_us = self.computed_in_us = 0
         self._computed_for: list[PeerId] = []
         self._layout: Layout | None = None  # of the epoch that is being prepared, or the current
         self._committed = 0
@@ -129,7 +130,7 @@ class Master:
         if epoch > _MOST_EPOCH:
             return None
         self._computing, self._computed_for = epoch, sorted(self._known)
-        self._is_changed = False
+        self._is_changed, self._asked_us = False, now_us
         wanted = [sorted(self._known[peer].topics or ()) for peer in self._computed_for]
         settings = self._settings
         return Compute(
@@ -146,6 +147,7 @@ class Master:
         if epoch != self._computing:
             return None
         self._computing, self._planned_us = 0, now_us
+        self.computed_in_us = now_us - self._asked_us
         self._layout = lay_out(epoch, self._computed_for, *result)
         return self._layout
 

@@ -29,6 +29,7 @@ from agents.announcements import (
     Place,
     PreparesEpoch,
 )
+from agents.overlays.beaconvey.epochs import Epochs
 from agents.overlays.beaconvey.master import Letters, Master
 from agents.overlays.beaconvey.messages import Belief, Commit, Plan, Retire, Status, Wants
 from agents.overlays.beaconvey.planning import as_place
@@ -63,7 +64,6 @@ from agents.wire.codec import U32_MAX
 _WORK = "work"
 _QUIET_PERIODS = 3
 _PIECE_TOPICS = 300
-_DRAIN_US = 10_000_000  # for layers that do not say what they hold
 
 
 class BeaConveyOverlay(Protocol):
@@ -150,10 +150,16 @@ class BeaConveyOverlay(Protocol):
     def on_computed(self, now_us: int, name: Hashable, result: Any) -> Effects:
         """Send out a plan."""
         assert isinstance(name, tuple)
-        layout = self.master.on_computed(now_us, name[1], result) if self.master else None
-        if layout is None:
+        master = self.master
+        layout = master.on_computed(now_us, name[1], result) if master is not None else None
+        if master is None or layout is None:
             return []
-        planned = Record("epoch_planned", {"epoch": layout.epoch, "peers": layout.ranks})
+        values = {
+            "epoch": layout.epoch,
+            "peers": layout.ranks,
+            "computed_in_us": master.computed_in_us,
+        }
+        planned = Record("epoch_planned", values)
         return self._settle(now_us, [planned, *self._advance(now_us)])
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
@@ -386,43 +392,6 @@ class BeaConveyOverlay(Protocol):
     def _tell_links(self) -> list[Effect]:
         roles: Roles = roles_of(self.ring) if self.current else {}
         return self._links.update(None, roles, self._watched)
-
-
-class Epochs:
-    """How far the layers of this agent are with each epoch."""
-
-    def __init__(self, patience_us: int) -> None:
-        self._patience_us = patience_us
-        self._planned_us: dict[int, int] = {}
-        self.preparing: set[int] = set()
-        self.prepared: set[int] = set()
-        self.drained: set[int] = set()
-        self.begun_us = 0
-
-    def note_plan(self, now_us: int, epoch: int) -> None:
-        """Begin to prepare for an epoch."""
-        self._planned_us[epoch] = now_us
-
-    def is_prepared(self, now_us: int, epoch: int, is_quiet: bool) -> bool:
-        """Whether an epoch can begin here: tables are quiet, and every layer has prepared."""
-        planned_us = self._planned_us.get(epoch)
-        if planned_us is None:
-            return False
-        is_waited_for = epoch in self.preparing and epoch not in self.prepared
-        return (is_quiet and not is_waited_for) or now_us - planned_us >= self._patience_us
-
-    def is_drained(self, now_us: int, epochs: Sequence[int]) -> bool:
-        """Whether no layer holds events of these epochs."""
-        is_over = now_us - self.begun_us >= _DRAIN_US
-        return all(
-            epoch in self.drained if epoch in self.preparing else is_over for epoch in epochs
-        )
-
-    def forget(self, epoch: int) -> None:
-        """Forget an epoch that ended."""
-        self._planned_us.pop(epoch, None)
-        for some in (self.preparing, self.prepared, self.drained):
-            some.discard(epoch)
 
 
 def _pieces(version: int, topics: frozenset[int]) -> list[Wants]:

@@ -17,8 +17,10 @@ from agents.overlays.ring.circle import RANK_SPACING
 from agents.overlays.ring.messages import Member
 from agents.protocol import Announce, PeerId, Record, Send, Surroundings
 from agents.wire.codec import Datagram, encode
-from tests.fixtures.rings import Rings, S
+from tests.fixtures.rings import Rings, S, underlay_of
 from tests.property.agents.test_hostile_messages import Hostile
+from tests.simulation.agents.test_record_schema import faults_of
+from tests.simulation.agents.test_ring import links_between_halves
 from topologies.overlays.beaconvey import BeaConveyOverlaySettings as OfflineSettings
 from topologies.overlays.beaconvey import plan_overlay
 from workloads.share import NEVER_US, OwnInterest, Share
@@ -71,6 +73,7 @@ def test_the_first_epoch_is_the_overlay_of_the_offline_computation(overlay: Any)
     placed = [values for _, _, what, values in rings.records if what == "placed"]
     assert len(placed) == PEERS
     assert {values["modulus"] for values in placed} == {f"{PEERS << 40:x}"}
+    assert not [row for row in rings.records if faults_of(*row[2:])]
     rings.run_for(3)
     assert len([r for r in rings.records if r[2] == "epoch_planned"]) == 1
 
@@ -112,6 +115,21 @@ def test_a_third_killed_at_once_is_repaired_and_planned_anew() -> None:
     run_until(rings, lambda: is_alone_in_use(rings))
     ranks = {peer.ring.circle.ranks for peer in rings.protocols.values()}
     assert ranks == {PEERS - PEERS // 3}
+
+
+@pytest.mark.slow
+def test_the_parts_of_a_partition_plan_for_themselves_and_are_one_again_later() -> None:
+    rings = planned(6, replan_s=12.0)
+    run_until(rings, lambda: is_one(rings))
+    cut = links_between_halves(underlay_of(PEERS))
+    for a, b in cut:
+        rings.simulator.set_link(rings.simulator.now_us, a, b, False)
+    rings.run_for(30)
+    peers = rings.protocols.values()
+    assert len({peer.chief for peer in peers}) == len({peer.current for peer in peers}) == 2
+    for a, b in cut:
+        rings.simulator.set_link(rings.simulator.now_us, a, b, True)
+    run_until(rings, lambda: is_alone_in_use(rings))
 
 
 def test_one_seed_twice_gives_the_same_records() -> None:

@@ -17,6 +17,7 @@ from agents.overlays.ring.ring import Ring
 from agents.overlays.ring.settings import RingSettings
 from agents.protocol import Record, Send, Surroundings
 from tests.fixtures.rings import Rings, S, underlay_of, with_loss
+from tests.simulation.agents.test_record_schema import faults_of
 from topologies.overlays.interests import make_interests
 from topologies.overlays.key_routes import Targets
 from topologies.overlays.overlay import Overlay
@@ -66,6 +67,7 @@ def test_records_are_the_tables() -> None:
     assert dict(placed) == {
         host: {"position": f"{hash_position(peer):016x}"} for peer, host in rings.host.items()
     }
+    assert not [row for row in rings.records if faults_of(*row[2:])]
 
 
 def test_one_seed_twice_gives_the_same_records() -> None:
