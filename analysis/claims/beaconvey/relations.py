@@ -187,13 +187,14 @@ def _tables(rows: SweepRows, network: str) -> list[Part]:
     parts = []
     for sample in map(str, rows.choices("sample")):
         place = {"sample": sample}
-        density = rows.values("sample.topics_per_node", place)
+        densities = rows.values("sample.topics_per_node", place)
+        density = ", ".join(f"{densities[seed]:.1f}" for seed in sorted(densities))
         stand_in = max(rows.values("is_stand_in", place).values())
         name = f"{sample}, a synthetic stand-in for missing data" if stand_in else sample
         cells = "; ".join(_cell(rows, place, system, TABLES[network]) for system in ALL_SYSTEMS)
         parts.append(
             Part(
-                f"{network} {name}, {show(density, 1)} topics a node; overhead and path, paper in "
+                f"{network} {name}, {density} topics a node by seed; overhead and path, paper in "
                 f"brackets: {cells}"
             )
         )
