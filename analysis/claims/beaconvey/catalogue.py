@@ -162,8 +162,8 @@ _ROUTING = (
         "B3",
         "Po has the least overhead, Pal the shortest longest path, Pie is between",
         "8",
-        "and table 5; means over the nodes: overhead Po 0.592, Pie 0.835, Pal 1.006; maximum path "
-        "6.61, 3.80, 3.35",
+        "means over the nodes: overhead Po 0.592, Pie 0.835, Pal 1.006; maximum path 6.61, 3.80, "
+        "3.35; table 5: the same order of overhead",
         "Po < Pie < Pal in overhead (Facebook 1K, synthetic Twitter 1K, mean over the nodes); in "
         "the longest path Pal <= Pie < Po (mean over the nodes)",
         (
