@@ -124,6 +124,10 @@ RECORDS: dict[str, dict[str, Fields]] = {
         },
         "event_repeated": _COPY,
         "event_done": {"event_id": _EVENT},
+        "table_counted": {
+            "entries": Field(int, "peers that events of topics are passed to, once a topic"),
+            "peers": Field(int, "different peers among them"),
+        },
     },
     "application": {
         "subscribed": _INTEREST,

@@ -42,7 +42,9 @@ class AgentTables:
 
     `hosts` are those whose agents ran then, in the order of the underlay. `is_ready` says whether
     all of them were ready. Entries are in the order of owners, and of each owner in the order in
-    which they were made. `places` are of the hosts whose agents recorded one.
+    which they were made. `places` are of the hosts whose agents recorded one. `pubsub` has the
+    entries and the different peers in the tables of the publish/subscribe layer, where it counts
+    them.
     """
 
     at_us: int
@@ -51,6 +53,7 @@ class AgentTables:
     entries: tuple[TableEntry, ...]
     places: Mapping[str, Place]
     is_directed: bool
+    pubsub: Mapping[str, tuple[int, int]]
 
 
 def read_agent_tables(run: RecordedRun) -> AgentTables:
@@ -71,6 +74,11 @@ def read_agent_tables(run: RecordedRun) -> AgentTables:
         tuple(_entries(held, hosts)),
         _places(records, hosts),
         run.has_directed_overlay,
+        {
+            row.host: (row.values["entries"], row.values["peers"])
+            for row in records.rows("table_counted")
+            if row.host in running
+        },
     )
 
 

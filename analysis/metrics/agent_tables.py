@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.agent_tables import AgentTables
 from analysis.metrics.evidence import Evidence, Input
 from analysis.metrics.metric import Group, Metric, Part
 from topologies.overlays.metrics import OverlayMetrics, describe_overlay
@@ -58,6 +59,21 @@ def table_entries(evidence: Evidence) -> dict[str, Any]:
         "peers_mean": sum(peers.values()) / count,
         "peers_max": max(peers.values(), default=0),
         "by_role": {role or "neighbour": n / count for role, n in sorted(roles.items())},
+        "pubsub": _entries_of_pubsub(tables),
+    }
+
+
+def _entries_of_pubsub(tables: AgentTables) -> dict[str, float] | None:
+    """The same of the publish/subscribe layer; None if it does not count its entries."""
+    if not tables.pubsub:
+        return None
+    entries, peers = zip(*tables.pubsub.values(), strict=True)
+    count = len(tables.hosts)
+    return {
+        "mean": sum(entries) / count,
+        "max": max(entries),
+        "peers_mean": sum(peers) / count,
+        "peers_max": max(peers),
     }
 
 
@@ -97,7 +113,9 @@ METRICS = (
         "Routing-table entries",
         "Entries of an agent's routing table in the layer overlay when all agents were ready: mean "
         "and maximum, the same of different peers only (without repeats), and the mean by role. An "
-        "entry is a peer that messages are routed to, once for each of its roles.",
+        "entry is a peer that messages are routed to, once for each of its roles. `pubsub` has the "
+        "same of the layer pubsub (an entry is a peer that events of a topic are passed to), null "
+        "if it does not count its entries.",
         Group.TOPICS,
         (Input.TABLES,),
         table_entries,
@@ -105,6 +123,8 @@ METRICS = (
         parts=(
             Part("peers_mean", "Routing-table entries, different peers, mean", "peers"),
             Part("peers_max", "Routing-table entries, different peers, maximum", "peers"),
+            Part("pubsub.peers_mean", "Routing-table entries, pubsub, different peers, mean"),
+            Part("pubsub.peers_max", "Routing-table entries, pubsub, different peers, maximum"),
         ),
     ),
     Metric(

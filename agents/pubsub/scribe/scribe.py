@@ -86,7 +86,7 @@ class Scribe(Protocol):
         self._pieces: dict[tuple[PeerId, int], dict[int, Join]] = {}
         self._overlay: dict[type, Any] = {}  # what it announced last
         self._watched: frozenset[PeerId] = frozenset()
-        self._last_version = self._changed_us = self._ticks = 0
+        self._last_version = self._changed_us = self._counted_us = self._ticks = 0
         self._is_ready = self._is_watch_old = False
         self._handlers: dict[type, Callable[[int, PeerId, Any], Effects]] = {
             Upward: self.rendezvous.on_upward,
@@ -123,7 +123,7 @@ class Scribe(Protocol):
         if self._ticks % _LOOK_TICKS == 0:
             self._expire(now_us)
             effects += self._look(now_us)
-        return self._complete([*effects, *self._become_ready(now_us)])
+        return self._complete([*effects, *self._count_table(now_us), *self._become_ready(now_us)])
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Join a parent again that did not acknowledge it, or send an event again."""
@@ -367,6 +367,15 @@ class Scribe(Protocol):
         for noted_us in (self._seen_us, self._delivered_us):
             while noted_us and noted_us[first := next(iter(noted_us))] < oldest_us:
                 del noted_us[first]
+
+    def _count_table(self, now_us: int) -> Effects:
+        """Record how many parents and children there are in all trees, if they changed."""
+        if self._changed_us < self._counted_us:
+            return ()
+        self._counted_us = now_us
+        peers = [peer for tree in self.trees.values() for peer in tree.children]
+        peers += [tree.parent for tree in self.trees.values() if tree.parent is not None]
+        return [Record("table_counted", {"entries": len(peers), "peers": len(set(peers))})]
 
     def _become_ready(self, now_us: int) -> Effects:
         """Announce once that nothing has changed for a while."""

@@ -9,6 +9,7 @@ from analysis.metrics.file import measure_run
 from tests.fixtures.content_runs import run_small
 from topologies.overlays.kinds import find_pubsub
 from topologies.overlays.overlay_file import load_overlay
+from topologies.overlays.scribe import Forest
 from topologies.overlays.text_files import load_publications
 
 _WORKLOAD = {
@@ -47,3 +48,8 @@ def test_agents_send_what_the_walk_counts(overlay: str, pubsub: str, tmp_path: P
     assert counts.to_dict() == metrics["offline_walk"]
     assert counts.pure_forwarding == metrics["routing_overhead"]["total"]
     assert counts.to_dict()["path_length"]["mean"] == pytest.approx(metrics["hops"]["mean"])
+    if pubsub == "scribe":  # each link of a tree is in the tables of both of its ends
+        topics = np.flatnonzero(written.interests.sizes)
+        links = Forest(written, is_downward=False).trees(topics).links.sum()
+        entries = metrics["table_entries"]["pubsub"]["mean"] * written.nodes
+        assert entries == pytest.approx(2 * links)

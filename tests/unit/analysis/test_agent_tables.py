@@ -137,3 +137,15 @@ def test_identifiers_are_kept(recorder: Recorder, tmp_path: Path) -> None:
     measure_run(path)
     found = load_overlay(path / "analysis" / "overlay.json").ids
     assert found is not None and found.tolist() == [n + (1 << 63) for n in range(4)]
+
+
+def test_tables_of_the_pubsub_layer_are_its_last_counts(recorder: Recorder, tmp_path: Path) -> None:
+    link(recorder, "h1", "h2", "finger")
+    for host in recorder.names:
+        recorder.record(host, "ready", 20)
+    for host, time_us, entries, peers in (("h1", 5, 1, 1), ("h1", 15, 7, 4), ("h2", 20, 3, 3),
+                                          ("h1", 21, 9, 9)):  # fmt: skip
+        recorder.record(host, "table_counted", time_us, entries=entries, peers=peers)
+    found = measure_run(write(recorder, tmp_path / "run", directed=True))["table_entries"]
+    counts = {"mean": 10 / 4, "max": 7, "peers_mean": 7 / 4, "peers_max": 4}
+    assert found["pubsub"] == counts and found["mean"] == 1 / 4
