@@ -47,6 +47,8 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
     rows = play_sweep(sweep, directory, carriers, measure is not None, _say)
     print()
     print_table(sweep.keys, rows)
+    for line in repeat_lines(directory.path, rows):
+        print(line)
     print(f"\n{directory.path}/runs.csv has all runs")
     drawn = [] if options.no_report else draw_figures(sweep, rows, directory)
     verdicts = Counter(row["verdict"] for row in rows)
@@ -99,6 +101,15 @@ def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
             print(f"failed: {row['error']}")
     counted = Counter(row["verdict"] for row in rows)
     print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())))
+
+
+def repeat_lines(folder: Path, rows: Sequence[Row]) -> list[str]:
+    """For each run that is not valid, its seed and the command that repeats it."""
+    return [
+        f"{row['verdict']}, seed {row['seed']}: repeat it with tdo rerun {folder / row['path']}"
+        for row in rows
+        if row["verdict"] != "valid" and row["path"]
+    ]
 
 
 def _title(column: str, columns: Sequence[str]) -> str:

@@ -144,6 +144,13 @@ class Rendezvous:
         for topic in [topic for topic, root in self._root_of.items() if root == peer]:
             del self._root_of[topic]
 
+    def prepare(self, now_us: int, topic: int) -> Effects:
+        """Learn the address of a rendezvous point before it is needed, where they are cached."""
+        if not self._is_cached or topic in self._root_of:
+            return ()
+        to = self.next_hop(topic)
+        return self._find_root(now_us, topic, to) if to is not None else ()
+
     def hand_over(self, now_us: int, events: Iterable[TopicEvent]) -> None:
         """Have events confirmed by the peer that is the rendezvous point now."""
         for event in events:

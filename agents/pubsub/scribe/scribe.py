@@ -311,6 +311,8 @@ class Scribe(Protocol):
         effects: list[Effect] = []
         for tree in list(self.trees.values()):
             effects += self._place(now_us, tree)
+            if tree.wanted_since_us is not None and self.rendezvous.can_route:
+                effects += self.rendezvous.prepare(now_us, tree.topic)
             if tree.is_unused:
                 del self.trees[tree.topic]
         return [*effects, *self.custody.retry(now_us)]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.commands.carriers import choose_master
+from testbed.commands.sweep import repeat_lines
 from testbed.errors import ExperimentError
 from testbed.experiment.file import load_experiment, parse_change
 from testbed.sweeps.directory import SweepDirectory, name_run
@@ -247,3 +248,7 @@ def test_a_simulated_run_of_a_sweep_is_judged_by_its_metrics(tmp_path: Path) -> 
         rows = play_sweep(sweep, directory, carriers, True, lambda _line: None)
         assert [row["verdict"] for row in rows] == ["valid", "invalid"]
     assert len(measured) == 2
+    (line,) = repeat_lines(directory.path, rows)
+    said, _, run = line.partition(": repeat it with tdo rerun ")
+    assert said == "invalid, seed 2"
+    assert (Path(run) / "experiment.toml").is_file()
