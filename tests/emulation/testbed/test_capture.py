@@ -211,7 +211,7 @@ def test_the_disk_bound_holds_and_what_is_missing_is_counted(
     assert figures["packets"] == packets_in(folder)
     assert figures["packets"] + figures["unwritten"] == carried(network)
     (reason,) = judge_capture(figures)
-    assert f"{figures['unwritten']} packets are not in the capture" in reason
+    assert f"{figures['unwritten']:,} packets are not in the capture" in reason
     assert "the limit of 1 MB was reached" in reason
 
 

@@ -82,7 +82,7 @@ def test_a_row_has_the_documented_columns(tmp_path: Path) -> None:
     h1, h2 = stage.address("h1"), stage.address("h2")
     assert stage.packets()[1] == {
         "time_us": 130, "link": "r1-r2", "direction": "ab", "source": h1, "target": h2,
-        "protocol": "udp", "ttl": 63, "size_bytes": 28 + 44, "dropped": False, "kind": 220,
+        "protocol": "udp", "ttl": 63, "size_bytes": 28 + 44, "dropped": False, "kind": 253,
         "flags": 0, "hop_count": 0, "run_id": RUN, "sender": h1, "receiver": h2,
         "message_id": 0, "event_id": 0, "sent_us": 30,
     }  # fmt: skip

@@ -70,6 +70,7 @@ def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFi
         "T3-fig5-targets-fig5cd-targets-without",
         "T3-fig5-limits-fig5cd",
         "T3-fig5-limits-fig5cd-without",
+        "T3-fig5-readings-readings-rdp",
     ]
 
     assert reproduce_here(tmp_path, "T5", *CHANGES) == 1  # as there is no transit-stub
@@ -177,7 +178,7 @@ def test_runs_and_computations_take_the_changes_that_they_know(
         ),
         (["G1", "--set", "routers=many"], "--set: waxman-networks: routers: expected different"),
         (["G1", "X1"], "claim X1: expected one of T1, T2, "),
-        (["S"], "claim S: expected one of T1, T2, "),
+        (["Q"], "claim Q: expected one of T1, T2, "),
     ],
 )
 def test_a_wrong_command_is_told_in_one_line(
@@ -195,7 +196,10 @@ def test_claims_are_listed_with_paper_and_section(capsys: pytest.CaptureFixture[
     assert lines[1] == "   6.1 Performance of TDO"
     claims = json.loads(lines[-1])["claims"]
     ids = [claim["id"] for claim in claims]
-    assert ids == [*(f"T{number}" for number in range(1, 13)), "G1", "G2"]
+    small_worlds = [f"S{number}" for number in range(1, 5)]
+    beaconvey = ["B1", "B2", "B4", "B5", "B3"]  # in the order of the paper's sections
+    discovery = [f"T{number}" for number in range(1, 13)]
+    assert ids == [*discovery, *small_worlds, *beaconvey, "G1", "G2"]
     assert all(any(line.startswith(f"     {id_} ") for line in lines) for id_ in ids)
     assert (claims[11]["section"], claims[11]["figure"]) == ("1 Introduction", "1")
     assert claims[-1]["paper"].startswith("Networks of the programs BRITE")

@@ -185,18 +185,18 @@ def test_a_change_needs_a_value() -> None:
         (
             {"kind": "content-zipf"},
             {"kind": "flood"},
-            "pubsub.kind: expected one of content, topic-flood; found 'flood'",
+            "pubsub.kind: expected one of content, .*topic-flood.*; found 'flood'",
         ),
         (
             {"kind": "topics-zipf"},
             {},
-            "pubsub.kind: expected a publish/subscribe system for topics-zipf, one of topic-flood; "
-            "found none$",
+            "pubsub.kind: expected a publish/subscribe system for topics-zipf, one of "
+            ".*topic-flood.*; found none$",
         ),
         (
             {"kind": "topics-zipf"},
             {"kind": "content"},
-            "pubsub.kind: expected .* for topics-zipf, one of topic-flood; found 'content'$",
+            "pubsub.kind: expected .* for topics-zipf, one of .*topic-flood.*; found 'content'$",
         ),
         (
             {"kind": "content-zipf"},
