@@ -165,7 +165,7 @@ class FailureDetector(Protocol):
         return [restarted, Announce(PeerRestarted(peer, incarnation))]
 
     def _lose(self, now_us: int, peer: PeerId, reason: str) -> Effects:
-        """Forget a peer everywhere, so that a layer that asks for it again begins anew."""
+        """Forget a peer everywhere, so that a layer can watch it again from the start."""
         del self._watched[peer]
         for watcher, peers in self._watched_by.items():
             self._watched_by[watcher] = peers - {peer}

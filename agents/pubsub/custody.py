@@ -7,7 +7,7 @@ A *part* is what one peer has to do for an event: reach the subscribers of a ran
 or relay the event to the peer that does. A part is done when all messages that the peer sent on
 for it are done; a part without messages is done at once. The peer then reports it to whoever sent
 it. A message whose receiver is lost, restarted, does not know it or never acknowledged it returns
-to the forwarder, which decides anew where it goes.
+to the forwarder, which decides again where it goes.
 
 Events may reach a peer twice: forwarders have to deliver them once.
 

@@ -1,6 +1,6 @@
 """The master of BeaConvey's overlay: it knows all interests and plans one epoch after another.
 
-The paper has a master that computes the overlay anew now and then. This one collects interests by
+The paper has a master that computes the overlay from time to time. This one collects interests by
 messages, has the plan computed, and sends each peer its part. When all peers have prepared for the
 new epoch, it begins (`Commit`); when nobody holds an event of earlier epochs, these end (`Retire`).
 A peer that comes in between is placed beside the peer with most common topics.

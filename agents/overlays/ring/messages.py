@@ -1,6 +1,6 @@
 """The messages of rings (`ring` explains them).
 
-All carry the epoch of the ring that they belong to; only rings that are planned anew have several.
+All carry the epoch of the ring that they belong to; only rings that are planned again have several.
 """
 
 from msgspec import Struct

@@ -275,7 +275,7 @@ class Ring:
         return [Send(peer, lookup) for peer in ways if peer != self.me.peer]
 
     def _refresh(self, phases: Iterable[int]) -> list[Effect]:
-        """Look for the fingers of some phases anew."""
+        """Look for the fingers of some phases again."""
         effects: list[Effect] = []
         for index in phases:
             self.fingers.begin(index)

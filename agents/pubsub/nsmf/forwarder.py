@@ -10,7 +10,7 @@ that has not yet read a table of the whole ring holds the parts that it is to di
 new successor hands ranges to it, whether or not it knows of subscribers there.
 
 An event finishes in the epoch that it was published in, on the ring of that epoch. Where a ring is
-planned anew, its tables are read before the overlay begins the epoch.
+planned again, its tables are read before the overlay begins the epoch.
 """
 
 from collections.abc import Hashable

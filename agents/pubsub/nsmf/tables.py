@@ -131,7 +131,7 @@ class Tables:
         return self._tell(now_us, changed)
 
     def restart(self, now_us: int, peer: PeerId) -> list[Effect]:
-        """Read a peer anew that remembers nothing."""
+        """Read a peer again that remembers nothing."""
         if peer not in self._readings:
             return []
         return self._follow(now_us, self._readings[peer].place)
@@ -236,7 +236,7 @@ class Tables:
         return Follow(self.epoch, reading.session, reading.pieces, reading.wants_table)
 
     def _refresh(self, now_us: int, reading: Reading) -> list[Effect]:
-        """Say how much was read, now and then; begin anew if pieces are missing."""
+        """Say how much was read, now and then; begin again if pieces are missing."""
         age_us = now_us - reading.told_us
         if age_us < _REFRESH_US and (reading.is_synced or age_us < _TICK_US):
             return []

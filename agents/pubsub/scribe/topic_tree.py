@@ -78,7 +78,7 @@ class TopicTree:
     def add_child(
         self, now_us: int, peer: PeerId, version: int, wants_ms: int, has: Iterable[int]
     ) -> None:
-        """Add a child, or what it says anew."""
+        """Add a child, or replace what it said before."""
         since_us = now_us - wants_ms * 1000
         self.children[peer] = Child(version, since_us, dict.fromkeys(has, now_us))
 

@@ -4,7 +4,7 @@ makes them (Zegura, Calvert and Bhattacharjee, INFOCOM 1996).
 
 The values beside ours are of networks of the original programs, in the sizes of the paper on
 topology discovery (group T). Those of GT-ITM come from its algorithm and its random numbers,
-written anew, which make GT-ITM's own files exactly (docs/underlays.md). No network is built: each
+reimplemented, which make GT-ITM's own files exactly (docs/underlays.md). No network is built: each
 point generates one and counts.
 """
 
