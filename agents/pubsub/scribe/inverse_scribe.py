@@ -13,12 +13,12 @@ on behalf of those below, so a new rendezvous point soon knows most subscribers.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agents.announcements import NextHop, PeerLost, PeerRestarted, RingView
 from agents.protocol import Effect, Effects, Neighbours, PeerId, Send, Surroundings
 from agents.pubsub.custody import Custody, Part
+from agents.pubsub.scribe.inverse_messages import Direct, Graft, Subscribe
 from agents.pubsub.scribe.messages import (
     IDS,
     AtRoot,
@@ -32,64 +32,12 @@ from agents.pubsub.scribe.messages import (
 from agents.pubsub.scribe.scribe import SLACK_MS, Scribe
 from agents.pubsub.scribe.settings import InverseScribeSettings
 from agents.pubsub.scribe.topic_tree import TopicTree
-from agents.wire.codec import U8, U16, U32, U32_MAX, U64, Peer, message
+from agents.wire.codec import U32_MAX
 
 _MOST_HOPS = 255
 _LIVES = 3  # refreshes after which a subscriber that was not heard of is forgotten
 _IN_FLIGHT_US = 3_000_000  # events that are younger may still be on their way
 _AGAIN_US = 1_000_000  # from one subscription to the next, whatever happens
-
-
-@message(169, role="control")
-class Subscribe(Struct, frozen=True):
-    """A subscriber wants a topic, or no longer; on its way to the rendezvous point.
-
-    It has these events already. `is_proxy` says that somebody else sends this, who does not know.
-    """
-
-    topic: U32
-    subscriber: Peer
-    position: U64
-    version: U64
-    wants_ms: U32
-    is_wanted: bool
-    is_proxy: bool
-    hops: U8
-    piece: U16
-    pieces: U16
-    has: tuple[U64, ...]
-
-    def __post_init__(self) -> None:
-        """Refuse a piece that is none of its list."""
-        if self.piece >= self.pieces:
-            raise ValueError(f"piece: expected less than {self.pieces}, found {self.piece}")
-
-
-@message(185, role="control")
-class Graft(Struct, frozen=True):
-    """A branch to a subscriber goes over the receiver, or no longer does."""
-
-    topic: U32
-    subscriber: Peer
-    position: U64
-    version: U64
-    root: Peer
-    is_wanted: bool
-
-
-@message(186, role="event")
-class Direct(Struct, frozen=True):
-    """An event on its way to one subscriber that lacks it."""
-
-    event_id: U64
-    hop_count: U8
-    topic: U32
-    token: U32
-    hops: U16
-    age_ms: U32
-    subscriber: Peer
-    position: U64
-    payload: bytes
 
 
 @dataclass(slots=True)

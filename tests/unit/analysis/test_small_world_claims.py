@@ -18,7 +18,7 @@ SIZES = (1_000, 4_000, 10_000)
 
 def a_point(place: int) -> Made:
     """A point that agrees with the paper, at one of three sizes."""
-    rivals = {
+    baselines = {
         "extra_overhead_percent": 30.0 + place,
         "path_ratio": 2.0 + place,
         "path": 20.0 * (1 + place),
@@ -30,7 +30,7 @@ def a_point(place: int) -> Made:
         **{
             f"{kind}.{name}": value
             for kind in ("chord", "random")
-            for name, value in rivals.items()
+            for name, value in baselines.items()
         },
     }
 

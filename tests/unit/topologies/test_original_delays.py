@@ -31,7 +31,7 @@ STEP = 12
 # Percentiles of the end-to-end delay over 100 networks of GT-ITM, in its units of 100 us. They are
 # the networks of the specification `ts 100 47` with the parameters in the header of
 # ts1584a-0.alt, which is the first of them. GT-ITM's algorithm and the random numbers of the
-# Stanford GraphBase, written anew, made them; this code made both files at hand exactly.
+# Stanford GraphBase, reimplemented, made them; this code made both files at hand exactly.
 GT_ITM_PERCENTILES = """
     89 116 132 145 155 164 173 180 188 195 202 208 215 221 227 233 239 245 251 257
     263 268 274 279 285 290 295 300 305 310 314 319 324 328 333 337 341 345 349 354
