@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from agents.runtime.numbering import NO_CHANNEL, Numbering, Numbers
 from agents.runtime.packet import FIRST_TTL
-from topologies.channel_model import is_plain
 from topologies.routes import NO_ROUTE, Routes
 from topologies.underlay import Underlay
 
+# A channel is plain if packets do not wait for each other on it: they are delayed or lost.
 # A sum with this value is negative: one comparison tells whether all parts of a path are plain.
 NOT_PLAIN = -(1 << 60)
 # Paths over more than 2**5 links between routers take the slow path, which checks the TTL.
@@ -23,6 +23,7 @@ _WAYS_KEPT = 1 << 15  # the last paths; all probes of a route take the same path
 # Delays in microseconds, by router. They are looked up for every message. An array of numbers
 # stays in the processor's caches; a list of objects would not.
 Delays = Sequence[int]
+Shares = Sequence[float]
 
 
 class Crossings(NamedTuple):
@@ -35,12 +36,13 @@ class Crossings(NamedTuple):
 
 
 class LinkPath(NamedTuple):
-    """Consecutive plain channels, the delay before each is entered, and the delay of the whole
-    path.
+    """Consecutive plain channels, the delay before each is entered, the delay of the whole path,
+    and the share of packets that leave each channel.
     """
 
     channels: list[int]
     after_us: list[int]
+    shares: list[float]
 
 
 class Forwarding:
@@ -59,11 +61,15 @@ class Forwarding:
         dead = [not down.isdisjoint((link.name, link.a, link.b)) for link in underlay.links]
         self.delay_us = np.array([channel.delay_us for channel in channels], dtype=np.int64)
         self.is_dead = [is_dead for is_dead in dead for _ in range(2)]
-        self.is_plain = np.array([is_plain(channel) for channel in channels], dtype=bool)
+        losses = np.array([channel.loss_percent for channel in channels]) / 100
+        self.is_lossy = bool(losses.any())
+        self._kept_share = 1.0 - losses
+        self.is_plain = np.array([channel.rate_mbit is None for channel in channels], dtype=bool)
         self.is_plain &= ~np.array(self.is_dead, dtype=bool)
         self._is_backbone_plain = bool(self.is_plain[numbering.backbone].all())
         # results of `plain_delays_us` by router
         self.found_delays_us: list[Delays | None] = [None] * len(underlay.routers)
+        self._found_shares: dict[int, Shares] = {}
         self.plain_way = lru_cache(_WAYS_KEPT)(self._walk)
 
     def next_channel(self, node: int, target: int) -> int:
@@ -80,13 +86,15 @@ class Forwarding:
 
     def _walk(self, node: int, target: int) -> LinkPath:
         """The plain channels from a node towards an address, as far as a packet gets."""
-        way = LinkPath([], [0])
+        way, share = LinkPath([], [0], []), 1.0
         for _ in range(FIRST_TTL):
             channel = self.next_channel(node, target)
             if channel == NO_CHANNEL or not self.is_plain[channel]:
                 break
             way.channels.append(channel)
             way.after_us.append(way.after_us[-1] + int(self.delay_us[channel]))
+            share *= float(self._kept_share[channel])
+            way.shares.append(share)
             node = self.numbering.end_of[channel]
             if self.numbering.address_of[node] == target:
                 break
@@ -123,6 +131,31 @@ class Forwarding:
         is_plain_way = here == router if needs_care is None else (here == router) & ~needs_care
         delays_us = np.where(is_plain_way, self.routes.delay_us[router], NOT_PLAIN)
         return array("q", delays_us.astype(np.int64).tobytes())
+
+    def arrived_shares(self, router: int) -> Shares:
+        """The shares of packets from all routers that are not lost on plain paths to this one."""
+        shares = self._found_shares.get(router)
+        if shares is None:
+            shares = self._found_shares[router] = self._find_shares(router)
+        return shares
+
+    def _find_shares(self, router: int) -> Shares:
+        everyone = np.arange(len(self.routes.next_hop))
+        next_hop = self.routes.next_hop[router].astype(np.int64)
+        moves = next_hop != NO_ROUTE
+        here = np.where(moves, next_hop, everyone)
+        shares = np.ones(len(everyone))
+        channel = self.numbering.channels_between(everyone[moves], next_hop[moves])
+        shares[moves] = self._kept_share[channel]
+        for _ in range(_DOUBLINGS):
+            shares *= shares[here]
+            here = here[here]
+        return array("d", shares.tobytes())
+
+    def last_mile_shares(self, hosts: Numbers) -> tuple[list[float], list[float]]:
+        """The shares of packets that are not lost on the last miles of hosts, up and down."""
+        up = self.numbering.up_channel[hosts]
+        return self._kept_share[up].tolist(), self._kept_share[up ^ 1].tolist()
 
     def _find_care(self, everyone: Numbers, next_hop: Numbers) -> NDArray[np.bool_] | None:
         """The routers whose next channel is not plain; None if all are plain."""

@@ -1,9 +1,10 @@
 """The network of a simulation, which carries packets along the true routes, link by link.
 
-Packets cross channels that only have a delay in one step. A channel with a rate, a loss or a fault
-has an event of its own. When a link, router or delay changes, packets in transit keep the channels
-that they have crossed and continue from the next router along the new routes. Routers and hosts
-answer probes as the Linux kernel does.
+Packets cross channels without a rate or a fault in one step. One random number per packet decides
+whether it is lost on them, and where. A channel with a rate or a fault has an event of its own.
+When a link, router or delay changes, packets in transit keep the channels that they have crossed
+and continue from the next router along the new routes. Routers and hosts answer probes as the
+Linux kernel does.
 """
 
 from bisect import bisect_left
@@ -28,7 +29,7 @@ from topologies.underlay import Channel, Link, Underlay
 
 @dataclass(slots=True)
 class Crossing:
-    """Consecutive channels without rate, loss or fault that a packet crosses, with the times."""
+    """Consecutive channels without rate or fault that a packet crosses, with the times."""
 
     packet: Packet
     way: LinkPath
@@ -110,6 +111,11 @@ class SimulatedNetwork:
                 return link
         raise TopologyError(f"link {a}-{b}: expected a link of this network, found none")
 
+    def loses(self, now_us: int, packet: Packet, draw: float) -> bool:
+        """Whether a packet from a host is lost on its way, by a random number; it is if so."""
+        node = self.numbering.node_at[packet.source]
+        return self._loses(self._walk(now_us, node, packet), draw)
+
     def settle(self, now_us: int) -> None:
         """Record the progress of the packets in transit, at the end of a run."""
         for event in sorted(self._queue, key=TIME):
@@ -162,7 +168,8 @@ class SimulatedNetwork:
         """Send a packet from a node, as far as it gets over plain channels."""
         crossing = self._walk(now_us, node, packet)
         if crossing.count:
-            self._queue.call_at(crossing.due_us, crossing)
+            if not self.forwarding.is_lossy or not self._loses(crossing, self._chance.random()):
+                self._queue.call_at(crossing.due_us, crossing)
             return
         channel = self.forwarding.next_channel(node, packet.target)
         if channel == NO_CHANNEL:
@@ -178,19 +185,32 @@ class SimulatedNetwork:
         count = min(packet.ttl, len(way.channels))
         return Crossing(packet, way, count, now_us, self._arrive)
 
+    def _loses(self, crossing: Crossing, draw: float) -> bool:
+        """Let a packet vanish on the channel that fewer packets leave than a random number."""
+        for place, share in enumerate(crossing.way.shares[: crossing.count], start=1):
+            if draw >= share:
+                crossing.count, crossing.on_arrival = place, self._vanish
+                self._queue.call_at(crossing.due_us, crossing)
+                return True
+        return False
+
+    def _vanish(self, _now_us: int, crossing: Crossing) -> None:
+        self._drop("lost")
+        self._note(crossing, is_dropped=True)
+
     def _enter(self, now_us: int, number: int, packet: Packet) -> None:
-        """Put a packet on a channel that has a rate or a loss."""
+        """Put a packet on a channel that has a rate."""
         channel = self._channels.get(number)
         if channel is None:
             channel = self._channels[number] = ChannelModel(self._settings_of(number))
         due_ns = channel.due_ns(now_us * 1000, packet.size_bytes, self._chance)
         if isinstance(due_ns, int):
             due_us = -(-due_ns // 1000)
-            way = LinkPath([number], [0, due_us - now_us])
+            way = LinkPath([number], [0, due_us - now_us], [1.0])
             self._queue.call_at(due_us, Crossing(packet, way, 1, now_us, self._arrive))
         else:
             self._drop(due_ns)
-            way = LinkPath([number], [0, 0])
+            way = LinkPath([number], [0, 0], [0.0])
             self._note(Crossing(packet, way, 1, now_us, self._arrive), is_dropped=True)
 
     def _arrive(self, now_us: int, crossing: Crossing) -> None:

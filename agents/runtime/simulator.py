@@ -42,16 +42,17 @@ _PYTHONS_THRESHOLDS = gc.get_threshold()
 class AgentSlot:
     """The place of an agent on a host; it is empty after the agent was killed."""
 
-    __slots__ = ("address", "agent", "down_us", "host", "make", "node", "prober", "router",
-                 "timers", "up_us")  # fmt: skip
+    __slots__ = ("address", "agent", "down_share", "down_us", "host", "make", "node", "prober",
+                 "router", "timers", "up_share", "up_us")  # fmt: skip
 
     def __init__(self, host: str, node: int, address: int, router: int) -> None:
         self.host = host
         self.node = node
         self.address = address
         self.router = router
-        # Delays of the last mile; NOT_PLAIN if it has a rate, a loss or a fault.
+        # Delays of the last mile; NOT_PLAIN if it has a rate or a fault.
         self.up_us = self.down_us = 0
+        self.up_share = self.down_share = 1.0  # of packets that are not lost on the last mile
         self.make: MakeAgent | None = None
         self.agent: Agent | None = None
         self.timers: dict[Hashable, Event] = {}
@@ -78,8 +79,8 @@ class Simulator:
         self._queue = EventQueue()
         self._later = self._queue.later  # attributes that are used for every event
         self._notes = notes
-        chance = Random(f"{seed}/network")
-        self.network = SimulatedNetwork(underlay, self._queue, chance, notes, routes)
+        self._chance = Random(f"{seed}/network")
+        self.network = SimulatedNetwork(underlay, self._queue, self._chance, notes, routes)
         self.network.deliver = self._deliver
         self.network.on_change = self._follow_network
         self._probing = probing or ProbeSettings()
@@ -201,12 +202,14 @@ class Simulator:
 
     def _follow_network(self) -> None:
         """Update the delays after a change of the network."""
-        self._delays_us = self.network.forwarding.found_delays_us
+        forwarding = self.network.forwarding
+        self._is_lossy = forwarding.is_lossy
+        self._delays_us = forwarding.found_delays_us
         slots = self._slots.values()
         hosts = np.array([slot.node for slot in slots], dtype=np.int64)
-        last_miles_us = zip(*self.network.forwarding.last_miles_us(hosts), strict=True)
-        for slot, (up_us, down_us) in zip(slots, last_miles_us, strict=True):
-            slot.up_us, slot.down_us = up_us, down_us
+        last_miles = (*forwarding.last_miles_us(hosts), *forwarding.last_mile_shares(hosts))
+        for slot, last_mile in zip(slots, zip(*last_miles, strict=True), strict=True):
+            slot.up_us, slot.down_us, slot.up_share, slot.down_share = last_mile
 
     def _start(self, slot: AgentSlot, now_us: int) -> None:
         self._kill(slot, now_us)
@@ -244,6 +247,8 @@ class Simulator:
                         delays_us = self.network.forwarding.plain_delays_us(target.router)
                     due_us = now_us + slot.up_us + delays_us[slot.router] + target.down_us
                     if due_us >= now_us:  # one event for the whole path
+                        if self._is_lossy and self._loses(now_us, slot, target, action):
+                            continue
                         event = (due_us, target, action)
                         bucket = self._later.get(due_us >> BUCKET_BITS)
                         if bucket is not None:  # what `add` does in most cases
@@ -268,6 +273,15 @@ class Simulator:
                 raise AgentFailed.blame(
                     slot.host, now_us, TypeError(f"expected an effect, found {action!r}")
                 )
+
+    def _loses(self, now_us: int, slot: AgentSlot, target: AgentSlot, datagram: Datagram) -> bool:
+        """Whether a datagram is lost on a path of plain channels."""
+        between = self.network.forwarding.arrived_shares(target.router)[slot.router]
+        draw = self._chance.random()
+        if draw < slot.up_share * between * target.down_share:
+            return False
+        packet = Packet(slot.address, target.address, datagram)
+        return self.network.loses(now_us, packet, draw)
 
     def _set_timer(self, now_us: int, slot: AgentSlot, timer: SetTimer) -> None:
         try:
@@ -295,7 +309,7 @@ class Simulator:
         self.call_at(now_us + action.duration_us, hand_over)
 
     def _deliver(self, now_us: int, packet: Packet) -> None:
-        """Deliver a packet that crossed a channel with a rate, loss or fault."""
+        """Deliver a packet that crossed a channel with a rate or fault."""
         slot, content = self._slot_at[packet.target], packet.content
         if isinstance(content, Datagram):
             self.messages += 1

@@ -1,6 +1,6 @@
 """The packet log: one row for every link that every packet crossed, and no other."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 from itertools import pairwise
@@ -68,6 +68,22 @@ def test_every_datagram_has_a_row_on_every_link_of_its_path(
         assert {row["sender"] for row in rows} == {stage.address(source)}
         assert {row["receiver"] for row in rows} == {stage.address(target)}
         assert not any(row["dropped"] for row in rows)
+
+
+def test_packets_are_lost_on_every_link_at_its_rate(tmp_path: Path) -> None:
+    middle = [Channel(1_000, loss_percent=20), Channel(1_000, loss_percent=10)]
+    stage = Stage(line(*middle), tmp_path)
+    times_us = range(0, 4_000_000, 1_000)
+    stage.cast("h1", {at_us: [Send(stage.address("h2"), Word(at_us))] for at_us in times_us})
+    stage.cast("h2")
+    stage.run(5_000_000)
+    ways = Counter((len(rows), rows[-1]["dropped"]) for rows in by_packet(stage.packets()).values())
+    first, second, arrived = ways[2, True], ways[3, True], ways[4, False]
+    assert first + second + arrived == len(times_us)
+    assert arrived == len(stage.heard("h2"))
+    assert stage.simulator.counts == {"lost": first + second}
+    assert abs(first / len(times_us) - 0.2) < 0.03  # more than four standard deviations
+    assert abs(second / (len(times_us) - first) - 0.1) < 0.03
 
 
 def test_a_row_has_the_documented_columns(tmp_path: Path) -> None:
