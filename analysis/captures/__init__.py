@@ -1,10 +1,10 @@
-"""Packet captures of any origin as tables: for Spark, for Parquet, or as Arrow batches.
+"""Captures of any tool as tables: in Spark, as Parquet, or as Arrow batches.
 
     register(spark); spark.read.format("pcap").load("captures/")    rows in Spark
     write_packets(spark, "captures/", "analysis/packets")            Parquet, written once
     for part in plan_splits("big.pcap"): read_split(part)            batches, without Spark
 
-`packets.py` says what a row of `packets` has, `problems.py` what one of `capture_errors` has.
+`packets.py` describes the table `packets`, `problems.py` the table `capture_errors`.
 """
 
 from analysis.captures.packets import PACKETS_SCHEMA, packets_schema

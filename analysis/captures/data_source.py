@@ -40,7 +40,7 @@ _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no"
 
 @dataclass(frozen=True)
 class Options:
-    """What a user asked for, checked."""
+    """The options of a reader, checked."""
 
     path: str
     errors: bool = False
@@ -65,17 +65,17 @@ class PcapSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """All columns of the table that is asked for."""
+        """All columns of the selected table."""
         return from_arrow_schema(_table(read_options(self.options)))
 
     def reader(self, schema: StructType) -> "PcapReader":
-        """A reader of the wanted columns."""
+        """A reader of the selected columns."""
         return PcapReader(read_options(self.options), schema)
 
 
 @dataclass
 class Part(InputPartition):
-    """What one task reads."""
+    """The splits that one task reads."""
 
     splits: list[Split]
 
@@ -104,7 +104,7 @@ class PcapReader(DataSourceReader):
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format `pcap` known to a session."""
+    """Register the format `pcap` in a session."""
     spark.dataSource.register(PcapSource)
 
 
@@ -142,7 +142,7 @@ def _wanted_columns(schema: StructType, table: pa.Schema) -> list[str]:
     for wanted in schema.fields:
         if wanted.name not in table.names:
             raise CaptureError(
-                f"column {wanted.name}: expected one of {', '.join(table.names)}, found none such"
+                f"column {wanted.name}: expected one of {', '.join(table.names)}, found none"
             )
     expected = from_arrow_schema(pa.schema([table.field(name) for name in schema.names]))
     for wanted, has in zip(schema.fields, expected.fields, strict=True):

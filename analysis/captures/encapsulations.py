@@ -1,6 +1,6 @@
-"""What can stand between the link layer and IP: tags, labels, and frames within frames.
+"""Headers between the link layer and IP: tags, labels, and encapsulated frames.
 
-What follows a header is named by an EtherType, or by one of the codes below. An EtherType below
+An EtherType, or one of the codes below, identifies what follows a header. An EtherType below
 0x0600 is the length of an IEEE 802.3 frame, which begins with a header of IEEE 802.2 (LLC).
 See https://www.iana.org/assignments/ieee-802-numbers.
 """
@@ -19,7 +19,7 @@ _NSH = 0x894F
 # protocol that never carries IP.
 EITHER_IP, UNKNOWN, CUT, NOT_IP = -1, -2, -3, -4
 
-# Numbers that are no EtherTypes: the upper byte says what they are.
+# Codes that are not EtherTypes: the upper byte has their kind.
 PPP_PROTOCOL, FAMILY, NLPID, DLCI, LINUX_TYPE, HDLC_TYPE = (kind << 24 for kind in range(1, 7))
 _SAP, _OUI, _NEXT, _LABELLED, _MACSEC = (kind << 24 for kind in range(7, 12))
 _NAMES = {
@@ -27,14 +27,14 @@ _NAMES = {
     PPP_PROTOCOL: "PPP protocol {:#06x}",
     FAMILY: "address family {}",
     NLPID: "NLPID {:#04x}",
-    DLCI: "a Frame Relay address without an end, first byte {:#04x}",
+    DLCI: "an unterminated Frame Relay address, first byte {:#04x}",
     LINUX_TYPE: "Linux packet type {:#06x}",
     HDLC_TYPE: "HDLC protocol {:#06x}",
     _SAP: "LLC service access point {:#04x}",
     _OUI: "SNAP organisation {:#08x}",
     _NEXT: "NSH next protocol {}",
     _LABELLED: "an MPLS payload that begins with {:#04x}",
-    _MACSEC: "MACsec that cannot be read (TCI {:#04x})",
+    _MACSEC: "MACsec that is encrypted or of another version (TCI {:#04x})",
 }
 
 _LEAST_ETHER_TYPE, _MOST_LENGTH = 0x0600, 1_500
@@ -44,7 +44,7 @@ _SNAP, _UNNUMBERED = 0xAAAA, 3
 _LLC_IPV4 = 0x0606
 _MACSEC_HAS_CHANNEL = 0x20
 _MACSEC_UNREADABLE = 0x8C  # of another version, encrypted, changed
-_PPP_CONTROL = 0x8000  # protocols from here on set links up
+_PPP_CONTROL = 0x8000  # protocols from here on configure links
 _PPP = {0x0021: IPV4, 0x0057: IPV6, 0x0281: MPLS, 0x0283: MPLS}
 _NSH_NEXT = {0: NOT_IP, 1: IPV4, 2: IPV6, 3: ETHERNET, 4: _NSH, 5: MPLS}
 # Tests, SNA, spanning tree, VINES, IPX, NetBIOS, network management, OSI, raw IPX.
@@ -64,11 +64,11 @@ _WITHOUT_IP = (
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Headers that begin at some places of the data."""
+    """Headers of one kind, at offsets in the data."""
 
     data: Bytes
     at: Ints
-    end: Ints  # where what was captured of each packet ends
+    end: Ints  # end of the captured part of each packet
 
     def __len__(self) -> int:
         return len(self.at)
@@ -83,12 +83,12 @@ class Headers:
         return be16(self.data, self.at + offset)
 
 
-Found = tuple[int | Ints, Ints]  # how long headers are, and what follows them
+Found = tuple[int | Ints, Ints]  # lengths of headers, and the protocols that follow
 Finder = Callable[[Headers], Found]
 
 
 def translate(numbers: Ints, meanings: dict[int, int], others: Ints) -> Ints:
-    """What numbers mean; for those without a meaning, what `others` says."""
+    """The codes of numbers; numbers without a code get that of `others`."""
     meant = others.copy()
     for number, meaning in meanings.items():
         meant[numbers == number] = meaning
@@ -96,12 +96,12 @@ def translate(numbers: Ints, meanings: dict[int, int], others: Ints) -> Ints:
 
 
 def ether_types(numbers: Ints, space: int) -> Ints:
-    """Numbers as EtherTypes, where a number cannot be a length."""
+    """Numbers as EtherTypes; those below 0x0600 become codes of `space`."""
     return np.where(numbers < _LEAST_ETHER_TYPE, numbers | space, numbers)
 
 
 def snap(headers: Headers, offset: int | Ints) -> Ints:
-    """What a SNAP header of 5 bytes at an offset says that follows it."""
+    """The protocol after a SNAP header of 5 bytes at an offset."""
     organisation = headers.byte(offset) << 16 | headers.be16(offset + 1)
     number = ether_types(headers.be16(offset + 3), _OUI)
     other = np.where(np.isin(organisation, _OUIS_WITHOUT_IP), NOT_IP, organisation | _OUI)
@@ -109,12 +109,12 @@ def snap(headers: Headers, offset: int | Ints) -> Ints:
 
 
 def _tag(size: int, headers: Headers) -> Found:
-    """A tag of a fixed size, at the end of which is an EtherType."""
+    """A tag of a fixed size that ends with an EtherType."""
     return size, headers.be16(size - 2)
 
 
 def _label(headers: Headers) -> Found:
-    """Labels do not say what they are put on, so behind the last the IP version tells."""
+    """MPLS labels name no protocol; the IP version after the last label identifies it."""
     first = headers.byte(4)
     version = first >> 4
     payload = np.select([version == 4, version == 6], [IPV4, IPV6], first | _LABELLED)
@@ -131,14 +131,14 @@ def _service_header(headers: Headers) -> Found:
 
 
 def _macsec(headers: Headers) -> Found:
-    """MACsec (IEEE 802.1AE): what is authenticated only can be read."""
+    """MACsec (IEEE 802.1AE): payloads that are authenticated but not encrypted are read."""
     tci = headers.byte(0)
     size = np.where(tci & _MACSEC_HAS_CHANNEL != 0, 16, 8)
     return size, np.where(tci & _MACSEC_UNREADABLE != 0, tci | _MACSEC, headers.be16(size - 2))
 
 
 def _ppp(headers: Headers) -> Found:
-    """A PPP protocol, of which the first byte may be left out if it is zero."""
+    """A PPP protocol number; its first byte may be omitted if it is zero."""
     first = headers.byte(0)
     is_short = first & 1 == 1
     number = np.where(is_short, first, headers.be16(0))
@@ -177,7 +177,7 @@ _UNKNOWN_TYPE, _TYPE_WITHOUT_IP, _FIRST_FINDER = 0, 1, 2
 
 
 def _table_of_roles() -> Bytes:
-    """For each EtherType, whether it is unknown, never carries IP, or which finder reads it."""
+    """For each EtherType: unknown, never carries IP, or the number of its finder."""
     roles = np.full(1 << 16, _UNKNOWN_TYPE, np.uint8)
     roles[list(_WITHOUT_IP)] = _TYPE_WITHOUT_IP
     for number, (_, ether_types_of_it) in enumerate(_FINDERS, _FIRST_FINDER):
@@ -193,24 +193,24 @@ def _roles(protocol: Ints) -> Bytes:
 
 
 def is_header(protocol: Ints) -> Flags:
-    """Which protocols are headers that we follow."""
+    """Whether protocols are headers that the reader follows."""
     return _roles(protocol) >= _FIRST_FINDER
 
 
 def is_unknown(protocol: Ints) -> Flags:
-    """Which protocols may carry IP, for all that we know, and are not followed."""
+    """Whether protocols may carry IP and are not followed."""
     is_other = (protocol >= 0) & (protocol != IPV4) & (protocol != IPV6)
     is_unknown: Flags = is_other & (_roles(protocol) == _UNKNOWN_TYPE)
     return is_unknown
 
 
 def describe(protocol: int) -> str:
-    """What a protocol is that we do not follow."""
+    """The name of a protocol that is not followed."""
     return _NAMES[protocol >> 24 << 24].format(protocol & 0xFF_FFFF)
 
 
 def find(finder: Finder, headers: Headers) -> tuple[Ints, Ints]:
-    """Where what follows some headers begins, and what it is."""
+    """The offset after some headers, and the protocol there."""
     size, protocol = finder(headers)
     at = headers.at + size
     protocol[at > headers.end] = CUT
@@ -218,7 +218,7 @@ def find(finder: Finder, headers: Headers) -> tuple[Ints, Ints]:
 
 
 def pass_headers(data: Bytes, at: Ints, end: Ints, protocol: Ints) -> None:
-    """Go behind all headers that we follow, in place."""
+    """Skip all headers that the reader follows, in place."""
     which = np.flatnonzero((protocol >= 0) & (protocol != IPV4) & (protocol != IPV6))
     for _ in range(_MOST_HEADERS):
         roles = _roles(protocol[which])

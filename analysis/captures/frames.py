@@ -1,4 +1,4 @@
-"""Packets as a capture file frames them: where they lie, how long they are, when they came.
+"""Packets as records of a capture file: offset, length and time.
 
 The time of a packet is in the units of the interface where it was captured.
 """
@@ -15,11 +15,11 @@ from analysis.captures.layouts import Bytes, Flags, Ints, Values
 from analysis.captures.problems import BAD_TIME, Problem
 from analysis.captures.streams import Window
 
-NEVER = np.uint64((1 << 64) - 1)  # ticks that are no time by any clock of a pcap file
+NEVER = np.uint64((1 << 64) - 1)  # ticks that are no valid time in any unit
 _MOST_NS = (1 << 63) - 1
-_MOST_OFFSET_S = 1 << 33  # with room for the time itself in 64 bits of nanoseconds
+_MOST_OFFSET_S = 1 << 33  # the sum with a time fits 64 bits of nanoseconds
 _MOST_DECIMAL, _MOST_BINARY = 28, 63
-_EXACT_BINARY = 34  # a fraction of so many bits times 10^9 still fits into 64
+_EXACT_BINARY = 34  # a fraction of this many bits times 10^9 fits 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Clock:
 
     @property
     def is_usable(self) -> bool:
-        """Whether its times are any that nanoseconds in 64 bits can tell."""
+        """Whether its times can be nanoseconds in 64 bits."""
         most = _MOST_DECIMAL if self.base == 10 else _MOST_BINARY
         return self.exponent <= most and abs(self.offset_s) < _MOST_OFFSET_S
 
     def nanoseconds(self, ticks: NDArray[np.uint64]) -> tuple[Ints, Flags]:
-        """Nanoseconds since the epoch, and which of them are possible."""
+        """Nanoseconds since the epoch, and which of them are valid."""
         if not self.is_usable:
             return np.zeros(len(ticks), np.int64), np.zeros(len(ticks), np.bool_)
         room_ns = _MOST_NS - max(self.offset_s, 0) * 10**9
@@ -67,7 +67,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a capture says about where its packets come from."""
+    """An interface that a capture describes."""
 
     name: str
     link_type: int
@@ -92,27 +92,27 @@ class InterfaceTable:
 
     @cached_property
     def names(self) -> list[str]:
-        """The name of each."""
+        """The name of each interface."""
         return [interface.name for interface in self.interfaces]
 
     @cached_property
     def link_types(self) -> Ints:
-        """The link type of each."""
+        """The link type of each interface."""
         return np.array([interface.link_type for interface in self.interfaces], np.int64)
 
     @cached_property
     def clocks(self) -> list[Clock]:
-        """The different clocks."""
+        """All different clocks."""
         return list(dict.fromkeys(interface.clock for interface in self.interfaces))
 
     @cached_property
     def clock_numbers(self) -> Ints:
-        """Which of the different clocks each interface has."""
+        """The index in `clocks` of each interface's clock."""
         number = {clock: index for index, clock in enumerate(self.clocks)}
         return np.array([number[interface.clock] for interface in self.interfaces], np.int64)
 
     def nanoseconds(self, ticks: NDArray[np.uint64], interface: Ints | None) -> tuple[Ints, Flags]:
-        """The times of packets by the clocks of their interfaces, and which are possible."""
+        """The times of packets by the clocks of their interfaces, and which are valid."""
         if len(self.clocks) == 1 or interface is None:
             return self.clocks[0].nanoseconds(ticks)
         time_ns, possible = np.zeros(len(ticks), np.int64), np.zeros(len(ticks), np.bool_)
@@ -128,7 +128,7 @@ Order = Literal["<", ">"]
 
 @dataclass(frozen=True)
 class Section:
-    """What must be known to read records: the format, its byte order and its interfaces."""
+    """The context of records: format, byte order and interfaces."""
 
     form: Literal["pcap", "pcapng"]
     order: Order
@@ -140,7 +140,7 @@ class Position:
     """A boundary between two records, where reading can start."""
 
     offset: int
-    number: int  # of the packet that comes next; the first of a file is 1
+    number: int  # number of the next packet; the first of a file is 1
     section: Section
 
     def as_of_now(self) -> "Position":
@@ -152,28 +152,28 @@ class Position:
 class Records(NamedTuple):
     """The record headers of some packets."""
 
-    start: Ints  # where the packet itself begins
+    start: Ints  # offset of the packet itself
     captured: Ints
     wire: Ints
-    ticks: NDArray[np.uint64] | None  # None: the capture does not say when
-    fraction: Values | None  # ticks since the last full second, if any is a second or more
+    ticks: NDArray[np.uint64] | None  # None: the capture has no times
+    fraction: Values | None  # ticks since the last full second; None unless one is a second or more
     interface: Ints | None  # None: all are of interface 0
 
 
 @dataclass
 class Frames:
-    """Some consecutive packets; valid until the next ones are asked for.
+    """Some consecutive packets; valid until the next ones are read.
 
-    Records are read from their headers only when they are asked for: to find out where a file
+    Record headers are decoded only when they are needed: to find out where a file
     can be split, it is enough to walk over them.
     """
 
     window: Window
-    head: Ints  # where the records begin in the window
+    head: Ints  # offsets of the records in the window
     read_records: Callable[[Bytes, Ints], Records]
     table: InterfaceTable
     number: int
-    end: Position  # behind these packets and these problems
+    end: Position  # position after these packets and problems
     problems: list[Problem] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -181,7 +181,7 @@ class Frames:
 
     @property
     def data(self) -> Bytes:
-        """The bytes in which all places are."""
+        """The bytes that all offsets refer to."""
         return self.window.data
 
     @cached_property
@@ -191,14 +191,14 @@ class Frames:
 
     @cached_property
     def time_ns(self) -> tuple[Ints, Flags]:
-        """When the packets came, in nanoseconds since the epoch, and for which that is known."""
+        """The times of the packets in nanoseconds since the epoch, and which of them are known."""
         ticks = self.records.ticks
         if ticks is None:
             return np.zeros(len(self), np.int64), np.zeros(len(self), np.bool_)
         return self.table.nanoseconds(ticks, self.records.interface)
 
     def time_problems(self) -> list[Problem]:
-        """A problem for each packet whose time cannot be."""
+        """A problem for each packet with an invalid time."""
         ticks, known = self.records.ticks, self.time_ns[1]
         if ticks is None or known.all():
             return []
@@ -214,9 +214,9 @@ class Frames:
 
     @property
     def is_boundary(self) -> bool:
-        """Whether reading can start at `end`: at what made it stop, it would stop again."""
+        """Whether reading can start at `end`; not if a problem ended it there."""
         return all(problem.offset < self.end.offset for problem in self.problems)
 
     def file_offset(self, index: int) -> int:
-        """Where in the file a packet's record begins."""
+        """The offset of a packet's record in the file."""
         return self.window.offset + int(self.head[index])

@@ -1,4 +1,4 @@
-"""The IP headers of packets, of both versions, and where what they carry begins and ends."""
+"""The IPv4 and IPv6 headers of packets, and the limits of their payloads."""
 
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
@@ -26,7 +26,7 @@ from analysis.captures.link_layer import LinkLayer
 _PLAIN = 0x45  # version 4, a header of 5 words: no options
 _MORE_BIT = 0x2000
 _FRAGMENT, _AUTHENTICATION = 44, 51
-# Hop-by-hop, routing, destination, mobility, host identity, shim6: all of one form.
+# Hop-by-hop, routing, destination, mobility, host identity, shim6: all have one format.
 _COMMON = (0, 43, 60, 135, 139, 140)
 _PASSED = (*_COMMON, _FRAGMENT, _AUTHENTICATION)
 _MOST_EXTENSIONS = 32
@@ -36,27 +36,27 @@ _MOST_EXTENSIONS = 32
 class Ipv6:
     """The IPv6 packets among some packets."""
 
-    index: Ints  # which of the packets they are
+    index: Ints  # their numbers among the packets
     source: Values
     target: Values
     ttl: Ints
-    protocol: Ints  # behind all extension headers
+    protocol: Ints  # after all extension headers
     id: Ints
     fragment_offset: Ints
     more_fragments: Flags
     is_fragment: Flags
     carried_at: Ints
     carried_end: Ints
-    is_cut: Flags  # ends within the extension headers
+    is_cut: Flags  # the packet ends within the extension headers
     too_many: Flags
 
 
 def read_ipv6(data: Bytes, index: Ints, at: Ints, end: Ints) -> Ipv6:
-    """Read the headers of packets whose fixed header was captured as a whole."""
+    """Read the headers of packets whose fixed header was captured completely."""
     rows = gather(data, at, IPV6_LAYOUT)
     payload = rows["payload"].astype(np.int64)
     behind = at + IPV6_BYTES
-    # No length means a jumbogram, or a packet caught before the network card cut it up.
+    # Length 0: a jumbogram, or a packet captured before the network card segmented it.
     carried_end = np.where(payload == 0, end, np.minimum(behind + payload, end))
     count = len(index)
     found = Ipv6(
@@ -79,7 +79,7 @@ def read_ipv6(data: Bytes, index: Ints, at: Ints, end: Ints) -> Ipv6:
 
 
 def _pass_extensions(data: Bytes, found: Ipv6) -> None:
-    """Go behind extension headers, in place; behind a fragment that is not the first is nothing."""
+    """Skip extension headers, in place; a fragment other than the first has no further header."""
     for _ in range(_MOST_EXTENSIONS):
         goes_on = np.isin(found.protocol, _PASSED) & ~found.is_cut & (found.fragment_offset == 0)
         which = np.flatnonzero(goes_on)
@@ -97,7 +97,7 @@ def _pass_extensions(data: Bytes, found: Ipv6) -> None:
         length[authentication] = (rows["length"][authentication].astype(np.int64) + 2) * 4
         found.carried_at[which] += length
         found.protocol[which] = rows["next"]
-        # So that no place lies far behind the data.
+        # Keeps all offsets near the data.
         beyond = found.carried_at[which] > found.carried_end[which]
         found.is_cut[which[beyond]] = True
         found.carried_at[which[beyond]] = found.carried_end[which[beyond]]
@@ -117,7 +117,7 @@ class IpLayer:
 
     version: Values
     has_version: Flags
-    is_v4: Flags  # has an IPv4 header, which `source` and `target` are from
+    is_v4: Flags  # has an IPv4 header, with `source` and `target`
     has_header: Flags  # has a header of either version
     source: Values
     target: Values
@@ -126,16 +126,16 @@ class IpLayer:
     id: Values
     fragment_offset: Values  # in bytes
     more_fragments: Flags
-    has_fragment: Flags  # every IPv4 header says so, and IPv6 in an extension header
-    carried_at: Ints  # a place in the data, whatever the flags
+    has_fragment: Flags  # in every IPv4 header, and in an extension header of IPv6
+    carried_at: Ints  # an offset in the data, whatever the flags are
     carried_end: Ints
-    is_first: Flags  # what it carries begins in this packet
-    carried: Rows | None  # what is at `carried_at`, if that was read already
+    is_first: Flags  # the payload begins in this packet
+    carried: Rows | None  # the bytes at `carried_at`, if they were read already
     ipv6: Ipv6 | None
     bad_version: Flags
     bad_length: Flags
-    is_cut: Flags  # ends within a header
-    too_many: Flags  # more headers than we follow
+    is_cut: Flags  # the packet ends within a header
+    too_many: Flags  # more headers than the reader follows
 
 
 def read_ip_layer(data: Bytes, link: LinkLayer) -> IpLayer:
@@ -164,7 +164,7 @@ def _read_ipv4(rows: Rows, at: Ints, end: Ints, v4: Flags) -> IpLayer:
     header = IPV4_BYTES if is_plain else (rows["version"] & 0x0F).astype(np.int64) * 4
     is_v4 = fits & (header >= IPV4_BYTES)
     total = rows["total"].astype(np.int64)
-    # No length means a packet caught before the network card cut it up.
+    # Length 0: a packet captured before the network card segmented it.
     carried_end = np.where(total == 0, end, np.minimum(at + total, end))
     bad_total = is_v4 & (total != 0) & (total < header)
     fragment = rows["fragment"].astype(np.int64)
@@ -185,7 +185,7 @@ def _read_ipv4(rows: Rows, at: Ints, end: Ints, v4: Flags) -> IpLayer:
         carried_at=np.where(is_v4, at + header, 0),
         carried_end=carried_end,
         is_first=is_v4 & (offset == 0) & ~bad_total,
-        # Where nothing is IPv4, whatever lies there is not looked at either.
+        # Packets without IPv4 have no fields to read.
         carried=rows["carried"] if is_plain else None,
         ipv6=None,
         bad_version=~v4,
@@ -196,7 +196,7 @@ def _read_ipv4(rows: Rows, at: Ints, end: Ints, v4: Flags) -> IpLayer:
 
 
 def _with_ipv6(layer: IpLayer, data: Bytes, at: Ints, end: Ints, v6: Flags) -> IpLayer:
-    """Put the fields of IPv6 headers where there is no IPv4 header."""
+    """Add the fields of IPv6 headers for packets without an IPv4 header."""
     index = np.flatnonzero(v6 & (at + IPV6_BYTES <= end))
     found = read_ipv6(data, index, at[index], end[index])
     is_cut = layer.is_cut | v6

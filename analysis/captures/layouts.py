@@ -1,4 +1,4 @@
-"""Fields of many packets at once: headers at scattered places, gathered by their layouts.
+"""Fields of many packets at once: headers at scattered offsets, gathered by their layouts.
 
 Our own header is laid out in `agents/wire/codec.py`; a test compares the two.
 """
@@ -14,13 +14,13 @@ Flags = NDArray[np.bool_]
 Rows = NDArray[np.void]
 Values = NDArray[Any]
 
-SLACK = 128  # bytes behind a chunk that may be read without harm, more than any layout is wide
+SLACK = 128  # readable bytes after a chunk; more than the size of any layout
 
 
 def gather(data: Bytes, at: Ints, layout: np.dtype[np.void]) -> Rows:
-    """A copy of the bytes at each place, read by a layout.
+    """A copy of the bytes at each offset, interpreted by a layout.
 
-    Taking whole items out of an array of overlapping items is the quickest gather NumPy has.
+    Indexing an array of overlapping items is NumPy's fastest gather.
     """
     width = layout.itemsize
     overlapping: Rows = np.ndarray(
@@ -42,7 +42,7 @@ _BE16 = layout(2, value=(">u2", 0))
 
 
 def be16(data: Bytes, at: Ints) -> Ints:
-    """The big-endian 16 bits at each place."""
+    """The big-endian 16 bits at each offset."""
     return gather(data, at, _BE16)["value"].astype(np.int64)
 
 
@@ -81,7 +81,7 @@ IPV4_LAYOUT = layout(
     protocol=("u1", 9),
     source=(">u4", 12),
     target=(">u4", 16),
-    # What follows a header without options, which is nearly every header.
+    # The payload of a header without options; nearly every header has none.
     carried=(TRANSPORT, IPV4_BYTES),
 )
 

@@ -1,4 +1,4 @@
-"""Where the network layer of packets begins, and which protocol it is, by link type.
+"""The offset and the protocol of the network layer of packets, by link type.
 
 Link types are numbered as in https://www.tcpdump.org/linktypes.html.
 """
@@ -38,9 +38,9 @@ from analysis.captures.frames import Frames
 from analysis.captures.layouts import Flags, Ints
 from analysis.captures.problems import UNKNOWN_LINK_TYPE, Problem
 
-# Each BSD has a number of its own for IPv6; OSI, AppleTalk and IPX never carry IP.
+# Each BSD has its own number for IPv6; OSI, AppleTalk and IPX never carry IP.
 _FAMILIES = {2: IPV4, 7: NOT_IP, 10: IPV6, 16: NOT_IP, 23: NOT_IP, 24: IPV6, 28: IPV6, 30: IPV6}
-# Frames of IEEE 802.3 without LLC are of IPX; CAN has two numbers.
+# IEEE 802.3 frames without LLC are IPX; CAN has two numbers.
 _LINUX_TYPES = {1: NOT_IP, 3: ETHERNET, 4: LLC, 12: NOT_IP, 13: NOT_IP}
 _PPP_ADDRESS = 0xFF03
 _HDLC_ADDRESSES = (0x0F00, 0x8F00)
@@ -57,10 +57,10 @@ _NLPIDS |= {0x8E: IPV6, 0xCC: IPV4, 0xCF: PPP}
 class LinkLayer:
     """What follows the link layer of some packets."""
 
-    at: Ints  # where it begins; meaningless where the packet is cut
-    end: Ints  # where what was captured of the packet ends
+    at: Ints  # its offset; undefined where the packet is cut
+    end: Ints  # end of the captured part of the packet
     protocol: Ints  # an EtherType or a code of `encapsulations`
-    is_plain: bool  # nothing but IP
+    is_plain: bool  # all packets are IP
 
     @property
     def is_cut(self) -> Flags:
@@ -70,18 +70,18 @@ class LinkLayer:
 
     @property
     def too_many(self) -> Flags:
-        """Which packets have more headers than we follow."""
+        """Which packets have more headers than the reader follows."""
         return np.zeros(len(self.at), np.bool_) if self.is_plain else is_header(self.protocol)
 
     @property
     def is_unknown(self) -> Flags:
-        """Which packets carry something, captured, that we do not follow and that may have IP."""
+        """Which packets have a captured payload that is not followed and may be IP."""
         if self.is_plain:
             return np.zeros(len(self.at), np.bool_)
         return is_unknown(self.protocol) & (self.at < self.end)
 
     def describe(self, index: int) -> str:
-        """What a packet carries."""
+        """The name of a packet's payload."""
         return describe(int(self.protocol[index]))
 
 
@@ -102,7 +102,7 @@ def _raw_ipv6(headers: Headers) -> Found:
 
 
 def _linux_protocol(numbers: Ints) -> Ints:
-    """Small numbers are no lengths here, but types of Linux."""
+    """Small numbers are Linux types here, not lengths."""
     others = ether_types(numbers, LINUX_TYPE)
     return numbers if (others == numbers).all() else translate(numbers, _LINUX_TYPES, others)
 
@@ -131,7 +131,7 @@ def _hdlc_protocol(numbers: Ints) -> Ints:
 
 
 def _point_to_point(headers: Headers) -> Found:
-    """PPP behind an address that may be left out; other addresses are those of HDLC."""
+    """PPP after an optional address; other addresses are those of HDLC."""
     address = headers.be16(0)
     is_hdlc = np.isin(address, _HDLC_ADDRESSES)
     size = np.select([is_hdlc, address == _PPP_ADDRESS], [4, 2], 0)
@@ -153,7 +153,7 @@ def _frame_relay(headers: Headers) -> Found:
 
 
 def _address_bytes(headers: Headers) -> Ints:
-    """The last byte of an address has its lowest bit set."""
+    """The length of the address; its last byte has the lowest bit set."""
     size = np.full(len(headers), _MOST_ADDRESS_BYTES)
     for last in reversed(range(_MOST_ADDRESS_BYTES - 1)):
         size[headers.byte(last) & 1 == 1] = last + 1
@@ -161,14 +161,14 @@ def _address_bytes(headers: Headers) -> Ints:
 
 
 def _is_signalling(headers: Headers, size: Ints) -> Flags:
-    """Circuit 0 sets up others."""
+    """Whether frames are on circuit 0, which is for signalling."""
     upper, lower = headers.byte(0) >> 2, np.where(size == 1, 0, headers.byte(1) >> 4)
     is_signalling: Flags = (upper == 0) & (lower == 0) & (size <= 2)
     return is_signalling
 
 
 def _behind_nlpid(headers: Headers, offset: Ints) -> tuple[Ints, Ints]:
-    """How long a protocol identifier is, with padding and SNAP, and what follows it."""
+    """The length of a protocol identifier with padding and SNAP, and the protocol after it."""
     padding = np.where(headers.byte(offset) == 0, 1, 0)
     nlpid = headers.byte(offset + padding)
     has_snap = nlpid == _NLPID_SNAP
@@ -196,7 +196,7 @@ _FINDERS: dict[int, Finder] = {
 
 
 def link_type_problem(link_type: int, offset: int) -> Problem | None:
-    """What to report about an interface of a link type that we cannot look into."""
+    """The problem to report for an interface with an unknown link type."""
     if link_type in _FINDERS:
         return None
     known = ", ".join(map(str, sorted(_FINDERS)))
@@ -205,7 +205,7 @@ def link_type_problem(link_type: int, offset: int) -> Problem | None:
 
 
 def read_link_layer(frames: Frames) -> LinkLayer:
-    """Look behind the link layer of all packets."""
+    """Read the link layer of all packets."""
     records = frames.records
     end = records.start + records.captured
     link_types = frames.table.link_types
@@ -219,7 +219,7 @@ def read_link_layer(frames: Frames) -> LinkLayer:
             mine = np.flatnonzero(of_packet == link_type)
             headers = Headers(frames.data, records.start[mine], end[mine])
             at[mine], protocol[mine] = _find(link_type, headers)
-    # Nothing is quicker than to find that there is nothing but IP.
+    # The fastest case: all packets are IP.
     is_plain = bool((protocol == IPV4).all() or (protocol == EITHER_IP).all())
     if not is_plain:
         pass_headers(frames.data, at, end, protocol)

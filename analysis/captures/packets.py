@@ -1,4 +1,4 @@
-"""Packets with all their layers, and the table `packets` that is made from them.
+"""Packets with all their layers, and the table `packets`.
 
 Each layer is read when a column or a check asks for it and not before. Every number in the table is
 signed and every column nullable, as Spark wants them. A value is null where it does not apply or
@@ -13,7 +13,7 @@ was not captured.
     ip_version       4 or 6
     source, target   IPv4 addresses as numbers
     source_v6, target_v6   IPv6 addresses as text
-    protocol         what IP carries; in IPv6, behind all extension headers
+    protocol         protocol of the payload; in IPv6, after all extension headers
     ttl              or the hop limit
     ip_id            of IPv6, only of fragments
     fragment_offset  in bytes; of IPv6, only of fragments
@@ -21,7 +21,7 @@ was not captured.
     source_port, target_port   of UDP and TCP, in the first fragment
     udp_length       as the UDP header says
     icmp_type, icmp_code       of ICMP and ICMPv6
-    quoted_source … quoted_target_port   the packet that an IPv4 ICMP error complains about
+    quoted_source … quoted_target_port   the packet that an IPv4 ICMP error quotes
     kind … sent_us   our own header, as in `agents/wire/codec.py`; `event_id` is its 64 bits as a
                      signed number
 """
@@ -47,11 +47,11 @@ from analysis.captures.transport_layer import (
 )
 
 Found = tuple[Values, Flags | None] | None  # None: null in all rows
-_NAMES = pa.dictionary(pa.int32(), pa.string())  # each text once, however many rows have it
+_NAMES = pa.dictionary(pa.int32(), pa.string())  # dictionary-encoded: each text once
 
 
 class Packets:
-    """Some consecutive packets of a capture; valid until the next ones are asked for."""
+    """Some consecutive packets of a capture; valid until the next ones are read."""
 
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
@@ -61,7 +61,7 @@ class Packets:
 
     @cached_property
     def link(self) -> LinkLayer:
-        """What follows the link layer."""
+        """The link layer."""
         return read_link_layer(self.frames)
 
     @cached_property
@@ -71,16 +71,16 @@ class Packets:
 
     @cached_property
     def transport(self) -> TransportLayer:
-        """What IP carries."""
+        """The transport layer."""
         return read_transport_layer(self.frames.data, self.ip)
 
     @cached_property
     def quoted(self) -> Quoted | None:
-        """What ICMP errors quote, if there are any."""
+        """The packets that ICMP errors quote, or None without ICMP errors."""
         return read_quoted(self.frames.data, self.ip, self.transport)
 
     def problems(self) -> list[Problem]:
-        """What could not be read, between these packets and in them."""
+        """The problems between these packets and in them."""
         if not len(self):
             return self.frames.problems
         inside = [problem for found in self._problems_inside() for problem in found]
@@ -89,25 +89,25 @@ class Packets:
     def _problems_inside(self) -> Iterator[Iterator[Problem]]:
         ip, transport = self.ip, self.transport
         records = self.frames.records
-        # That the capture kept only the beginning of a packet is no fault of the packet.
+        # A truncated capture of a packet is not an error of the packet.
         is_whole = records.captured >= records.wire
         yield self._of(self.link.is_unknown, reasons.UNKNOWN_PROTOCOL, self._not_followed)
         yield self._of(ip.bad_version, reasons.BAD_IP_VERSION, "no field is read")
-        yield self._of(ip.bad_length, reasons.BAD_IP_LENGTH, "what it carries is not read")
+        yield self._of(ip.bad_length, reasons.BAD_IP_LENGTH, "its payload is not read")
         yield self._of(
             is_whole & (self.link.is_cut | ip.is_cut | transport.is_cut),
             reasons.PACKET_CUT_SHORT,
-            "what is missing is null",
+            "missing fields are null",
         )
         yield self._of(
             ip.too_many | self.link.too_many,
             reasons.TOO_MANY_HEADERS,
-            "what is behind them is not read",
+            "what follows them is not read",
         )
         yield self._of(transport.is_foreign, reasons.BAD_OWN_VERSION, "it is not read")
 
     def _not_followed(self, index: int) -> str:
-        return f"expected IP, found {self.link.describe(index)}; what it carries is not read"
+        return f"expected IP, found {self.link.describe(index)}; its payload is not read"
 
     def _of(
         self, flags: Flags, reason: str, detail: str | Callable[[int], str]
@@ -198,7 +198,7 @@ PACKETS_SCHEMA = pa.schema({name: column.type for name, column in COLUMNS.items(
 
 
 def packets_schema(columns: Iterable[str], as_dictionaries: bool = False) -> pa.Schema:
-    """The table's schema with some columns; texts that repeat may be kept once only."""
+    """The table's schema with some columns; repeated texts may be dictionary-encoded."""
     fields = [PACKETS_SCHEMA.field(name) for name in columns]
     if as_dictionaries:
         fields = [f.with_type(_NAMES) if f.name in ("file", "interface") else f for f in fields]

@@ -1,4 +1,4 @@
-"""Captures to Parquet, once: every question after that is asked of Parquet.
+"""Converts captures to Parquet, for repeated queries.
 
 The tasks write the files themselves. Rows that pass through the Java machine on their way to
 Parquet are converted twice, which takes most of the time.
@@ -24,10 +24,10 @@ from analysis.errors import CaptureError
 PACKETS, ERRORS = "packets", "capture_errors"
 _ROWS_A_GROUP = 1 << 17
 _MOST_PART_BYTES = 64 << 20
-# A dictionary pays where values repeat; where they grow from row to row, the differences do.
+# Dictionaries suit repeated values; differences suit values that grow from row to row.
 _GROWING = ("number", "time_ns", "ip_id", "message_id", "sent_us")
 _REPEATING = [name for name in PACKETS_SCHEMA.names if name not in (*_GROWING, "event_id")]
-# Columns by which queries leave out row groups; extremes of the others only cost time.
+# Statistics of these columns let queries skip row groups; those of others only cost time.
 _WITH_EXTREMES = ("file", "interface", "number", "time_ns", "event_id")
 
 
@@ -60,7 +60,7 @@ def write_packets(
     cores = spark.sparkContext.defaultParallelism
     parts = plan_parts(map(str, files), split_bytes or _even_bytes(files, cores))
     tasks, write = list(enumerate(parts)), partial(write_part, str(draft))
-    if len(tasks) == 1:  # a Python worker takes longer to start than this takes
+    if len(tasks) == 1:  # starting a Python worker takes longer than this
         counts = [write(tasks[0])]
     else:
         counts = spark.sparkContext.parallelize(tasks, len(tasks)).map(write).collect()
@@ -69,18 +69,18 @@ def write_packets(
 
 
 def _even_bytes(files: Sequence[Path], cores: int) -> int:
-    """How large parts are of which each core gets as many, and not too many: each takes time."""
+    """The size of parts that gives each core the same number of parts, and few of them."""
     total = sum(file.stat().st_size for file in files if file.is_file())
     rounds = ceil(total / (cores * _MOST_PART_BYTES)) or 1
     return max(ceil(total / (cores * rounds)), SPLIT_BYTES)
 
 
 def write_part(draft: str, task: tuple[int, Sequence[Split]]) -> Written:
-    """Write one file of each table, in a folder that has one for each."""
+    """Write one file of each table into the folder of that table."""
     number, splits = task
     name = f"part-{number:05}.parquet"
     schema = packets_schema(PACKETS_SCHEMA.names, as_dictionaries=True)
-    # Even of an empty table there is a file: its first, which says what columns it has.
+    # An empty table has a file, too: it defines the columns.
     is_first = number == 0
     with (
         _Rows(Path(draft, PACKETS, name), schema, is_first) as packets,
@@ -96,7 +96,7 @@ def write_part(draft: str, task: tuple[int, Sequence[Split]]) -> Written:
 
 
 class _Rows:
-    """Rows on their way to a file, which is made when the first ones come."""
+    """Rows to be written to a file, which is created with the first ones."""
 
     def __init__(self, path: Path, schema: pa.Schema, always: bool) -> None:
         self._path, self._schema = path, schema
@@ -120,7 +120,7 @@ class _Rows:
             self._writer.close()
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take rows, and write when there are enough for a row group."""
+        """Add rows, and write a row group when there are enough."""
         self._waiting.append(rows)
         self._waiting_count += rows.num_rows
         self.count += rows.num_rows
@@ -138,7 +138,7 @@ class _Rows:
         return pq.ParquetWriter(
             self._path,
             self._schema,
-            compression="snappy",  # encoded like this, little is left for more thorough ones
+            compression="snappy",  # with this encoding, stronger compression saves little
             use_dictionary=self._having(_REPEATING),
             column_encoding=dict.fromkeys(self._having(_GROWING), "DELTA_BINARY_PACKED"),
             write_statistics=self._having(_WITH_EXTREMES),

@@ -1,6 +1,6 @@
 """The classic format: a file header, then records with a header of 16 bytes each.
 
-Records carry no mark to find them by, so a file is walked from its beginning, and what follows a
+Records have no mark, so a file is read from its beginning, and what follows a
 damaged record is not read. See draft-ietf-opsawg-pcap.
 """
 
@@ -36,11 +36,11 @@ FILE_HEADER_BYTES, LINK_TYPE_AT = 24, 20
 RECORD_HEADER_BYTES = 16
 _MICROSECONDS, _NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
 _VERSION, _MINOR_VERSION = 2, 4
-_LINK_TYPE_BITS = 0x03FF_FFFF  # above them is how long checksums are
+_LINK_TYPE_BITS = 0x03FF_FFFF  # the bits above have the length of checksums
 
 
 def read_section(window: Window) -> Section | None:
-    """What the file header says, or nothing if this is no such file."""
+    """The section of the file header, or None if this is not a pcap file."""
     if window.size < 4:
         return None
     order: Order
@@ -56,7 +56,7 @@ def read_section(window: Window) -> Section | None:
 
 
 def header_problem(window: Window, section: Section) -> Problem | None:
-    """Why the file header does not allow to read on, if it does not."""
+    """The problem of the file header that prevents reading, or None."""
     if window.size < FILE_HEADER_BYTES:
         return Problem(
             0, CUT_SHORT, f"expected a header of {FILE_HEADER_BYTES} bytes, found {window.size}"
@@ -70,7 +70,7 @@ def header_problem(window: Window, section: Section) -> Problem | None:
 
 
 def minor_version_problem(window: Window, section: Section) -> Problem | None:
-    """What to report about a minor version other than the one that all tools write."""
+    """The problem to report for a minor version other than the usual one."""
     (minor,) = Struct(section.order + "H").unpack_from(window.view, 6)
     if minor == _MINOR_VERSION:
         return None
@@ -80,7 +80,7 @@ def minor_version_problem(window: Window, section: Section) -> Problem | None:
 
 
 def read_frames(window: Window, section: Section, number: int) -> Iterator[Frames]:
-    """All packets from the window on."""
+    """All packets from the beginning of the window."""
     length_at = Struct(section.order + "8xI")
     ticks_per_s = 10 ** section.table.interfaces[0].clock.exponent
     read_records = partial(_read_records, _layout(section.order), ticks_per_s)
@@ -102,7 +102,7 @@ def read_frames(window: Window, section: Section, number: int) -> Iterator[Frame
 
 
 def _walk(window: Window, length_at: Struct, order: Order) -> tuple[Ints, int, Problem | None]:
-    """Where whole records begin, where the last one ends, and what is wrong with the next."""
+    """The offsets of whole records, the end of the last one, and the problem of the next."""
     sample, at = _walk_singly(window, length_at, 0, RECORDS_A_STRETCH)
     places = _guess_places(window, order, at) if len(sample) == RECORDS_A_STRETCH else [at]
     abreast, at = _walk_abreast(window, order, places)
@@ -120,7 +120,7 @@ def _walk(window: Window, length_at: Struct, order: Order) -> tuple[Ints, int, P
 def _walk_singly(
     window: Window, length_at: Struct, at: int, most: int | None = None
 ) -> tuple[Ints, int]:
-    """Where records begin from a place on, the last perhaps not whole, and where they end."""
+    """The offsets of records from a start, the last possibly incomplete, and their end."""
     view, last = window.whole_view, window.size - RECORD_HEADER_BYTES
     heads: list[int] = []
     append, unpack_from = heads.append, length_at.unpack_from
@@ -131,9 +131,9 @@ def _walk_singly(
 
 
 def _guess_places(window: Window, order: Order, at: int) -> list[int]:
-    """Places where records seem to begin, as far apart as this one is from the window's first.
+    """Probable offsets of records, about equally far apart.
 
-    Packets that lie near each other came within hours: the upper half of their seconds is the same.
+    Packets near each other were captured within hours: the upper half of their seconds is equal.
     """
     view, unpack_from = window.whole_view, Struct(order + "8xII").unpack_from
     mark_at = 2 if order == "<" else 0
@@ -186,7 +186,7 @@ def _read_records(form: np.dtype[np.void], ticks_per_s: int, data: Bytes, head: 
     rows = gather(data, head, form)
     fraction = rows["fraction"]
     ticks = rows["seconds"].astype(np.uint64) * np.uint64(ticks_per_s) + fraction
-    # Not carried into the seconds: such a fraction is damage.
+    # Not carried over into the seconds: such a fraction is damaged.
     is_fraction = fraction < ticks_per_s
     are_fractions = bool(is_fraction.all())
     if not are_fractions:

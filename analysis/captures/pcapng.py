@@ -1,7 +1,7 @@
 """The newer format: blocks of many types, in sections, with a table of interfaces.
 
-A block says its length at both of its ends. Where the two differ the file is damaged, and what
-follows is not read. A block that is whole but makes no sense is left out, and the next is read.
+A block has its length at both ends. Where the two differ, the file is damaged, and what
+follows is not read. A complete block with invalid content is skipped, and the next is read.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from analysis.captures.pcapng_blocks import FORMS, PacketForm, Words
 from analysis.captures.problems import Problem
 from analysis.captures.streams import RECORDS_A_STRETCH, Window, guess_places, walk_abreast
 
-_MOST_BLOCK_BYTES = 1 << 19  # of those that must be held whole; a packet and its options are less
+_MOST_BLOCK_BYTES = 1 << 19  # of a block in memory; a packet and its options are smaller
 _MOST_INTERFACES = 1 << 16
 _REST = "the rest is unread"
 
 
 class PcapngFrames:
-    """All packets from the window on."""
+    """All packets from the beginning of the window."""
 
     def __init__(self, window: Window, section: Section, number: int) -> None:
         self._window = window
@@ -40,7 +40,7 @@ class PcapngFrames:
         self._may_stride = True  # in this window
 
     def __iter__(self) -> Iterator[Frames]:
-        """Go over the file, one window after another."""
+        """Read the file, one window after another."""
         self._see_words()
         while not self._is_over:
             yield from self._read_window()
@@ -60,7 +60,7 @@ class PcapngFrames:
         yield from self._flush()
 
     def _see_words(self) -> None:
-        """The window as numbers in the machine's byte order; blocks lie on multiples of 4."""
+        """The window as numbers in the machine's byte order; blocks begin at multiples of 4."""
         whole = self._window.data[: self._window.size & ~3]
         self._words = whole.view(self._order + "u4").astype(np.uint32, copy=False)
         self._may_stride = True
@@ -81,7 +81,7 @@ class PcapngFrames:
         yield from self._flush()
 
     def _walk(self, kind: int) -> bool:
-        """Go over packets as long as there is nothing else, and return whether there were any."""
+        """Read packets up to the first other block, and return whether there were any."""
         begin = self._at >> 2
         sample, at = self._walk_singly(kind, begin, RECORDS_A_STRETCH)
         abreast = sample[:0]
@@ -99,7 +99,7 @@ class PcapngFrames:
         return len(found) > 0
 
     def _walk_singly(self, kind: int, at: int, most: int | None = None) -> tuple[Ints, int]:
-        """Where packets begin from a place on, the last perhaps not whole, and where they end."""
+        """The offsets of packets from a start, the last possibly incomplete, and their end."""
         words, heads = self._words.data, list[int]()
         append, least, count = heads.append, self._form.least_bytes >> 2, len(words)
         while at + least <= count and words[at] == kind and len(heads) != most:
@@ -111,8 +111,8 @@ class PcapngFrames:
         return np.fromiter(heads, np.int64, len(heads)), at
 
     def _walk_abreast(self, kind: int, at: int, apart: int) -> tuple[Ints, int]:
-        """Where packets begin from a place on, as far as they are found many at a time."""
-        self._may_stride = False  # it may find nothing where other blocks are in between
+        """The offsets of packets from a start, as far as they are found in parallel."""
+        self._may_stride = False  # may find nothing where other blocks are in between
         words, last = self._words, len(self._words) - 2
         places = self._guess_places(kind, at, apart)
 
@@ -127,7 +127,7 @@ class PcapngFrames:
         return heads, at
 
     def _guess_places(self, kind: int, at: int, apart: int) -> list[int]:
-        """Places where packets seem to begin, in bytes."""
+        """Probable offsets of packets, in bytes."""
         words, count, least = self._words.data, len(self._words), self._form.least_bytes >> 2
 
         def looks_right(place: int) -> bool:
@@ -147,14 +147,14 @@ class PcapngFrames:
         return guess_places(self._window.buffer, mark, looks_right, at << 2, apart << 2, end)
 
     def _trusted(self, heads: Ints) -> Ints:
-        """The blocks up to the first whose length is not the same at both ends, or too much."""
+        """The blocks before the first whose lengths at both ends differ or are too large."""
         lengths = self._words[heads + 1]
         ends = self._words[heads + (lengths >> 2).astype(np.int64) - 1]
         wrong = (lengths != ends) | (lengths & 3 != 0) | (lengths > _MOST_BLOCK_BYTES)
         return heads[: int(np.argmax(wrong))] if wrong.any() else heads
 
     def _keep(self, heads: Ints) -> None:
-        """Remember packets that make sense, and what is wrong with the others."""
+        """Keep valid packets, and the problems of the others."""
         fits, knows = self._form.check(self._words, heads, self._order, len(self._table))
         good = fits & knows
         if not good.all():
@@ -172,7 +172,7 @@ class PcapngFrames:
             self._runs.append(heads << 2)
 
     def _flush(self) -> Iterator[Frames]:
-        """The packets and problems since the last time."""
+        """The packets and problems since the last call."""
         if not self._runs and not self._problems:
             return
         heads = np.concatenate(self._runs) if self._runs else np.zeros(0, np.int64)
@@ -184,7 +184,7 @@ class PcapngFrames:
         yield Frames(self._window, heads, read, self._table, first, end, problems)
 
     def _read_block(self, kind: int) -> bool:
-        """Take in or leave out one block, and return whether to go on in this window."""
+        """Read or skip one block, and return whether to continue in this window."""
         view = self._window.view[self._at :]
         order = self._order
         if kind == blocks.SECTION_HEADER:
@@ -246,7 +246,7 @@ class PcapngFrames:
                 self._note(reasons.BAD_OPTION, oddity)
 
     def _pass_by(self, kind: int, length: int) -> bool:
-        """Leave out a block that is too long to be held."""
+        """Skip a block that is too long to be in memory."""
         if kind in (blocks.SECTION_HEADER, blocks.INTERFACE):
             return self._stop(reasons.IMPOSSIBLE_LENGTH, f"found a description of {length} bytes")
         if kind not in blocks.OF_NO_INTEREST:

@@ -21,28 +21,28 @@ Words = NDArray[np.uint32]
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE = 1
 PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 2, 3, 6
-# Names, statistics, journals, secrets, events of other tools: nothing of it is a packet.
+# Names, statistics, journals, secrets, events of other tools: no packets.
 OF_NO_INTEREST = frozenset({4, 5, 7, 8, 9, 10, 0x80000001, 0x0BAD, 0x40000BAD})
 
-_LENGTH_WORD, _INTERFACE_WORD = 1, 2  # where blocks with a packet have these
+_LENGTH_WORD, _INTERFACE_WORD = 1, 2  # offsets of these fields in blocks with a packet
 _TRAILER_BYTES = 4
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _ORDERS: dict[bytes, Order] = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 LEAST_BLOCK_BYTES, LEAST_SECTION_BYTES, LEAST_INTERFACE_BYTES = 12, 28, 20
-VERSIONS = {(1, 0), (1, 2)}  # the same format: 1.2 was written by mistake
+VERSIONS = {(1, 0), (1, 2)}  # 1.2 is the same format; some tools write it by mistake
 _END_OF_OPTIONS, _NAME, _RESOLUTION, _TIME_OFFSET = 0, 2, 9, 14
 _OPTION_BYTES = {_RESOLUTION: 1, _TIME_OFFSET: 8}
 _BINARY = 0x80  # the resolution is a power of 2, not of 10
 
 
 def section_order(block: memoryview) -> Order | None:
-    """The byte order of the section that starts with this block, if it says one."""
+    """The byte order of the section that starts with this block, or None without a mark."""
     return _ORDERS.get(bytes(block[8:12]))
 
 
 def read_interface(block: memoryview, order: Order, number: int) -> tuple[Interface, list[str]]:
-    """The interface that a whole block describes, and which options of it make no sense."""
+    """The interface that a block describes, and the problems of its options."""
     link_type, most = Struct(order + "8xH2xI").unpack_from(block)
     options, rest = _options(block[16:-4], order)
     oddities = [rest] if rest else []
@@ -65,7 +65,7 @@ def _clock(options: dict[int, bytes], order: Order) -> Clock:
 
 
 def _options(content: memoryview, order: Order) -> tuple[list[tuple[int, bytes]], str]:
-    """The options of a block, and why the rest of them cannot be read, if it cannot."""
+    """The options of a block, and the problem that ends them early, if any."""
     header, at = Struct(order + "HH"), 0
     options: list[tuple[int, bytes]] = []
     while at + header.size <= len(content):
@@ -83,13 +83,13 @@ def _options(content: memoryview, order: Order) -> tuple[list[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class PacketForm:
-    """How one type of block holds a packet; `_at` is the place of a field in bytes."""
+    """The format of one type of packet block; `_at` is the offset of a field in bytes."""
 
     header_bytes: int
     wire_at: int
-    captured_at: int | None = None  # None: as much as there was, up to the interface's limit
-    interface_bytes: Literal[0, 2, 4] = 4  # 0: it does not say, and means the first
-    ticks_at: int | None = None  # two words, the upper one first; None: it does not say
+    captured_at: int | None = None  # None: all bytes, up to the interface's limit
+    interface_bytes: Literal[0, 2, 4] = 4  # 0: no field; the first interface
+    ticks_at: int | None = None  # two words, the upper one first; None: no field
 
     @property
     def least_bytes(self) -> int:
@@ -99,7 +99,7 @@ class PacketForm:
     def check(
         self, words: Words, heads: Ints, order: Order, interfaces: int
     ) -> tuple[Flags, Flags]:
-        """Which packets fit into their blocks, and of which the interface was described."""
+        """Which packets fit into their blocks, and which have a described interface."""
         if self.interface_bytes == 0:
             knows = np.full(len(heads), interfaces > 0)
         else:
@@ -115,7 +115,7 @@ class PacketForm:
         return (captured <= room) & (captured <= MOST_CAPTURED_BYTES), knows
 
     def reader(self, order: Order, table: InterfaceTable) -> Callable[[Bytes, Ints], Records]:
-        """What reads the packets of such blocks in a section."""
+        """The reader of the packets of such blocks in a section."""
         limit = table.interfaces[0].most_captured_bytes if len(table) else 0
         most = min(limit or MOST_CAPTURED_BYTES, MOST_CAPTURED_BYTES)
         return partial(_read_records, self, self._layout(order), most)

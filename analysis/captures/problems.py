@@ -1,9 +1,9 @@
-"""What could not be read: one row of `capture_errors` each, never a crash and never silence.
+"""Data that could not be read: each problem is a row of `capture_errors` and ends no query.
 
 file     the capture
-offset   where in it, in bytes; in a compressed file, in what it unpacks to
+offset   in bytes; for a compressed file, in the uncompressed data
 reason   one of a small set of texts, to group by
-detail   what was expected, what was found, and whether anything behind it was left unread
+detail   what was expected, what was found, and whether the rest was not read
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ BAD_OWN_VERSION = "unknown version of our header"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that could not be read."""
+    """One problem with the data of a capture."""
 
     offset: int
     reason: str

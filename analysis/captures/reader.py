@@ -1,9 +1,9 @@
-"""From files to rows: which captures a path means, in which parts they are read, and the rows.
+"""From files to rows: finds the captures of a path, splits them, and reads their rows.
 
 Records say nothing about where they are, so a large file is first walked from record to record
-without looking into them, which takes a fraction of the time that reading does. Every part then
-starts at a record, and knows the number of its first packet and the interfaces described before:
-however many parts there are, the rows are the same. Compressed files are one part.
+without decoding them, which takes a fraction of the time of reading. Every part then
+starts at a record, with the number of its first packet and the interfaces described before:
+the rows do not depend on the number of parts. A compressed file is one part.
 """
 
 import glob
@@ -50,7 +50,7 @@ Where = str | Path | Iterable[str | Path]
 
 
 def find_captures(where: Where) -> list[str]:
-    """The files, sorted; of a folder, those directly in it whose names end as captures' do."""
+    """The files, sorted; in a folder, the files directly in it with an extension of captures."""
     places = [where] if isinstance(where, str | Path) else list(where)
     found = sorted({file for place in places for file in _find(str(place))})
     if not found:
@@ -75,7 +75,7 @@ def _find(place: str) -> Iterator[str]:
 
 
 def why_no_capture(file: str) -> str | None:
-    """Why nothing of a file can be read as a capture; None if something can."""
+    """The reason why a file cannot be read as a capture; None if it can."""
     first = next(iter(read_frames(Split(file))), None)
     if isinstance(first, Problem) and first.reason in _NOTHING_IS_READ:
         return f"{first.reason} ({first.detail})"
@@ -98,7 +98,7 @@ def plan_splits(path: str, split_bytes: int = SPLIT_BYTES) -> list[Split]:
             return [Split(path)]
         return list(_walk(path, split_bytes))
     except OSError:
-        return [Split(path)]  # reading it will say why
+        return [Split(path)]  # reading it reports why
 
 
 def plan_parts(files: Iterable[str], split_bytes: int = SPLIT_BYTES) -> list[list[Split]]:
@@ -128,7 +128,7 @@ def _size(file: str) -> int:
 
 
 def read_frames(split: Split, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Frames | Problem]:
-    """The packets of a part, many at a time, and what is wrong with the file as a whole."""
+    """The packets of a part, many at a time, and the problems of the whole file."""
     try:
         stream = _open(split)
     except OSError as error:
@@ -147,7 +147,7 @@ def read_frames(split: Split, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Frames
 
 def _walk(path: str, split_bytes: int) -> Iterator[Split]:
     start: Position | None = None
-    # The more at a time the quicker, but parts end where chunks do.
+    # Larger chunks are faster, but parts end at the end of a chunk.
     chunk_bytes = min(max(split_bytes // 8, _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES)
     for frames in read_frames(Split(path), chunk_bytes):
         if isinstance(frames, Problem) or not frames.is_boundary:
@@ -202,7 +202,7 @@ _READERS: dict[str, Callable[[Window, Section, int], Iterable[Frames]]] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """Which packets to keep; all of what is given must hold."""
+    """A filter of packets; all conditions given must hold."""
 
     port: int | None = None  # of UDP or TCP, on either side
     only_tdo: bool = False  # has our own header
@@ -210,7 +210,7 @@ class Choice:
     until_ns: int | None = None  # and not at this time itself
 
     def keeps(self, packets: Packets) -> Flags | None:
-        """Which packets to keep, or nothing if all are."""
+        """Which packets to keep, or None to keep all."""
         flags: list[Flags] = []
         if self.port is not None:
             layer = packets.transport
@@ -240,7 +240,7 @@ def read_split(
 
 
 def read_errors(split: Split) -> Iterator[pa.RecordBatch]:
-    """What could not be read of a part, as rows of `capture_errors`."""
+    """The problems of a part as rows of `capture_errors`."""
     for packets in _packets(split):
         problems = [packets] if isinstance(packets, Problem) else packets.problems()
         if problems:
@@ -250,7 +250,7 @@ def read_errors(split: Split) -> Iterator[pa.RecordBatch]:
 def read_both(
     split: Split, schema: pa.Schema = PACKETS_SCHEMA
 ) -> Iterator[tuple[pa.RecordBatch | None, Sequence[Problem]]]:
-    """The packets of a part as rows, with what could not be read of it, in one go."""
+    """The packets of a part as rows, with its problems, in one pass."""
     maker = TableMaker(split.path, schema)
     for packets in _packets(split):
         if isinstance(packets, Problem):

@@ -1,10 +1,10 @@
-"""Bytes of a capture in order: from a file or unpacked, through a window of fixed size.
+"""Bytes of a capture in order, uncompressed if necessary, through a window of fixed size.
 
-Only a record says where the next one begins, so a walk goes from one to the next. To walk many
-stretches of a window side by side, places are guessed where records seem to begin. A guess is
-proven when the walk from the place before it comes to exactly there: the first place is known, and
-each one that is proven is known in turn. From the first that is not, one record is walked after
-another. So it is certain that no record is missed or made up.
+The length of a record gives the offset of the next one, so records are read in turn. To read many
+stretches of a window in parallel, offsets of records are guessed. A guess is
+proven when reading from the offset before it reaches it exactly. The first offset is known, and
+each proven one is known in turn. From the first that is not proven, records are read one after
+another. No record is missed or invented.
 """
 
 import os
@@ -23,30 +23,30 @@ GZIP_MAGIC = b"\x1f\x8b"
 _PIECE = 1 << 16
 _GZIP_BITS = 31  # zlib: a gzip header and its checksum
 
-CHUNK_BYTES = 2 << 20  # what is worked on at a time: much, and still in the processor's cache
-# No packet is longer; more than this in a header is damage (Wireshark has the same limit).
+CHUNK_BYTES = 2 << 20  # size of the window: large, but within the processor's cache
+# No packet is longer; a larger length is damage (Wireshark has the same limit).
 MOST_CAPTURED_BYTES = 262_144
 
 RECORDS_A_STRETCH = 64
-_LEAST_STRETCHES = 16  # with fewer, one record after another is quicker
-_MOST_STEPS = 8 * RECORDS_A_STRETCH  # records are not all of one size, and guesses not all right
+_LEAST_STRETCHES = 16  # with fewer, reading one record after another is faster
+_MOST_STEPS = 8 * RECORDS_A_STRETCH  # records vary in size; some guesses are wrong
 _STEPS_A_LOOK = 8
 _TRIES = 4  # for a guess
 
 
 class Stream(Protocol):
-    """Where a window gets its bytes from."""
+    """The source of a window's bytes."""
 
-    problem: Problem | None  # why it ended early, if it did
+    problem: Problem | None  # the problem that ended it early, if any
 
     def read_into(self, view: memoryview) -> int:
-        """Fill some of a view and return how much; 0 at the end."""
+        """Fill a view from its beginning, and return the number of bytes; 0 at the end."""
 
     def skip(self, size: int) -> int:
-        """Leave out some bytes and return how many there were."""
+        """Skip some bytes, and return the number of bytes skipped."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 class FileStream:
@@ -60,28 +60,28 @@ class FileStream:
         self.problem: Problem | None = None
 
     def read_into(self, view: memoryview) -> int:
-        """Fill some of a view and return how much; 0 at the end."""
-        # A file that grows while it is read ends for us where it did when we came.
+        """Fill a view from its beginning, and return the number of bytes; 0 at the end."""
+        # A file that grows meanwhile is read up to its size at the start.
         count = self._file.readinto(view[: self._left]) or 0 if self._left else 0
         self._left = self._left - count if count else 0
         return count
 
     def skip(self, size: int) -> int:
-        """Leave out some bytes and return how many there were."""
+        """Skip some bytes, and return the number of bytes skipped."""
         skipped = min(size, self._left)
         self._file.seek(skipped, os.SEEK_CUR)
         self._left -= skipped
         return skipped
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 class GzipStream:
-    """What a gzip file unpacks to, as far as it can be unpacked; one of several parts, too.
+    """The content of a gzip file of one or more parts, up to the first damage.
 
-    Not Python's `gzip`: at damage it also loses what it had unpacked just before.
+    Python's `gzip` would also lose the last bytes before the damage.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,14 +90,14 @@ class GzipStream:
         self._member = zlib.decompressobj(_GZIP_BITS)
         self._is_over = False
         self._unpacked = 0
-        self._step = _PIECE  # 1 once there was damage, to come as close to it as can be
+        self._step = _PIECE  # 1 after damage, to read as close to it as possible
         self.problem: Problem | None = None
 
     def read_into(self, view: memoryview) -> int:
-        """Fill some of a view and return how much; 0 at the end."""
+        """Fill a view from its beginning, and return the number of bytes; 0 at the end."""
         while not self._is_over and len(view):
             self._packed = self._packed or self._file.read(_PIECE)
-            # A bounded result: a few packed bytes can unpack to gigabytes.
+            # A bounded result: a few compressed bytes can contain gigabytes.
             found = self._unpack(len(view))
             if found:
                 view[: len(found)] = found
@@ -105,7 +105,7 @@ class GzipStream:
         return 0
 
     def skip(self, size: int) -> int:
-        """Leave out some bytes and return how many there were."""
+        """Skip some bytes, and return the number of bytes skipped."""
         scratch, skipped = memoryview(bytearray(min(size, _PIECE))), 0
         while skipped < size:
             count = self.read_into(scratch[: size - skipped])
@@ -115,7 +115,7 @@ class GzipStream:
         return skipped
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _unpack(self, most: int) -> bytes:
@@ -137,7 +137,7 @@ class GzipStream:
         return found
 
     def _next_member(self, rest: bytes) -> None:
-        """Go on with what follows a complete part: another one, zeros as padding, or nothing."""
+        """Continue after a complete part: with another one, zeros as padding, or the end."""
         rest = (rest or self._file.read(_PIECE)).lstrip(b"\0")
         while not rest:
             piece = self._file.read(_PIECE)
@@ -158,14 +158,14 @@ class GzipStream:
 
 
 def open_stream(path: Path) -> Stream:
-    """The bytes of a whole capture, unpacked if its first bytes say that it is packed."""
+    """The bytes of a whole capture, uncompressed if it is a gzip file."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError("expected a file, found something else")
     return GzipStream(path) if is_packed(path) else FileStream(path)
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file starts as gzip files do, whatever its name."""
+    """Whether the content of a file is gzip, whatever its name."""
     with path.open("rb", buffering=0) as file:
         return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
@@ -173,7 +173,7 @@ def is_packed(path: Path) -> bool:
 class Window:
     """The bytes from `offset` on, `size` of them, in `data`.
 
-    What is made from `data` must be a copy: the next `move` overwrites it.
+    Results made from `data` must be copies: the next `move` overwrites it.
     """
 
     def __init__(self, stream: Stream, offset: int = 0, chunk_bytes: int = CHUNK_BYTES) -> None:
@@ -198,11 +198,11 @@ class Window:
 
     @property
     def whole_view(self) -> memoryview:
-        """The buffer, with what may be left over behind `size`."""
+        """The buffer, with old bytes after `size`."""
         return self._view
 
     def move(self, consumed: int) -> bool:
-        """Go on by some bytes, and return whether there are any that were not there before."""
+        """Move the window by some bytes, and return whether it has new ones."""
         if consumed > self.size:
             skipped = self._stream.skip(consumed - self.size)
             self.offset += self.size + skipped
@@ -228,7 +228,7 @@ def guess_places(
     apart: int,
     end: int,
 ) -> list[int]:
-    """Places that are marked and look right, about so many bytes apart, the first of them known."""
+    """Marked offsets that look valid, about `apart` bytes apart; the first one is known."""
     places, tried = [first], 0
     at = data.find(mark, first + apart, end)
     while at >= 0:
@@ -243,10 +243,10 @@ def guess_places(
 
 
 def walk_abreast(places: Ints, following: Callable[[Ints], Ints]) -> tuple[Ints, int]:
-    """Where records begin from the first place on, and the last place that is proven.
+    """The offsets of records from the first place on, and the last proven place.
 
-    `following` says where the records behind those at some places begin, and stays within the
-    data wherever these are.
+    `following` returns the offsets of the next records after those at some offsets; they are
+    within the data, whatever is there.
     """
     if len(places) <= _LEAST_STRETCHES:
         return places[:0], int(places[0])

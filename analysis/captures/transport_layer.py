@@ -1,4 +1,4 @@
-"""What IP packets carry: ports, ICMP with the packet it complains about, and our own header."""
+"""The payload of IP packets: ports, ICMP with the packet it quotes, and our own header."""
 
 from dataclasses import dataclass
 
@@ -24,26 +24,26 @@ from analysis.captures.layouts import (
 )
 
 ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
-# Unreachable, quench, redirect, time exceeded, bad parameter: they quote what caused them.
+# Unreachable, quench, redirect, time exceeded, bad parameter: they quote the packet.
 _ICMP_ERRORS = (3, 4, 5, 11, 12)
 
 
 @dataclass(frozen=True)
 class TransportLayer:
-    """What some packets carry; a value of `rows` counts only where its flag is set."""
+    """The transport layer of some packets; a value of `rows` is valid where its flag is set."""
 
     rows: Rows
     has_ports: Flags
     has_udp_length: Flags
     has_icmp: Flags
-    is_own: Flags  # has our header, in our version
-    is_foreign: Flags  # has our magic and another version
-    is_cut: Flags  # ends within a header
+    is_own: Flags  # has our header in the current version
+    is_foreign: Flags  # has our magic number and another version
+    is_cut: Flags  # the packet ends within a header
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """The IPv4 headers that ICMP errors quote; a value counts only where its flag is set."""
+    """The IPv4 headers that ICMP errors quote; a value is valid where its flag is set."""
 
     rows: Rows
     has_header: Flags
@@ -52,7 +52,7 @@ class Quoted:
 
 
 def read_transport_layer(data: Bytes, ip: IpLayer) -> TransportLayer:
-    """Read what IP packets carry."""
+    """Read the payloads of IP packets."""
     rows = ip.carried if ip.carried is not None else gather(data, ip.carried_at, TRANSPORT)
     length = np.where(ip.is_first, ip.carried_end - ip.carried_at, 0)
     protocol = ip.protocol
@@ -81,7 +81,7 @@ def read_transport_layer(data: Bytes, ip: IpLayer) -> TransportLayer:
 
 
 def read_quoted(data: Bytes, ip: IpLayer, transport: TransportLayer) -> Quoted | None:
-    """The headers that ICMP errors quote, or nothing if there is no such packet."""
+    """The headers that ICMP errors quote, or None if there are none."""
     kind = transport.rows["icmp_type"]
     is_error = transport.has_icmp & ip.is_v4 & np.isin(kind, _ICMP_ERRORS)
     if not is_error.any():

@@ -1,1 +1,1 @@
-"""Figures: of sweeps, and of overlays over their underlay."""
+"""Figures of sweeps, and of overlays on their underlay."""

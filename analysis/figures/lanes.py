@@ -1,7 +1,7 @@
-"""Overlay links drawn as lanes: each along its underlay route, next to the others on that link.
+"""Lanes of overlay links: each follows its underlay route, beside the others on the same link.
 
-So a physical link looks as wide as the overlay links that use it are many, which is its stress.
-Lanes lie in units of the picture; they leave and enter peers in their middle and turn at routers
+The width of a physical link shows the number of overlay links on it.
+Coordinates are units of the picture. Lanes end at the centre of peers and turn at routers
 in an arc.
 """
 
@@ -19,33 +19,33 @@ Route = Sequence[str]
 
 _ARC = np.linspace(0, 1, 9)[:, None]
 _LONG_ARC = np.linspace(0, 1, 33)[:, None]
-_LONGEST_TURN = 0.4  # of a link's length, at either end
+_LONGEST_TURN = 0.4  # share of a link's length, at either end
 
 
 @dataclass(frozen=True)
 class LaneWidths:
-    """How far apart lanes are, how wide all lanes of one link are at most, where turns begin."""
+    """Distance of lanes, maximum width of all lanes of one link, and length of turns."""
 
     pitch: float
     widest: float
     turn: float
 
     def pitch_of(self, count: int) -> float:
-        """The distance between lanes where there are so many."""
+        """The distance between lanes on a link with `count` lanes."""
         return min(self.pitch, self.widest / count)
 
     def total(self, count: int) -> float:
-        """How wide so many lanes are together."""
+        """The width of `count` lanes together."""
         return min(self.pitch * count, self.widest)
 
 
 def lane_counts(routes: Sequence[Route]) -> dict[Crossing, int]:
-    """How many routes cross each link, in whatever direction."""
+    """The number of routes across each link, in both directions together."""
     return {link: len(lanes) for link, lanes in _lanes_by_link(routes).items()}
 
 
 def lay_lanes(positions: Positions, routes: Sequence[Route], widths: LaneWidths) -> list[Point]:
-    """For each route, the points of its lane from the first node to the last."""
+    """The points of the lane of each route, from the first node to the last."""
     shifts = _shifts(_lanes_by_link(routes), widths)
     return [
         _lane([positions[name] for name in route], _along(route, shifts[number]), widths.turn)
@@ -76,7 +76,7 @@ def _lanes_by_link(routes: Sequence[Route]) -> dict[Crossing, list[int]]:
 def _shifts(
     lanes: Mapping[Crossing, Sequence[int]], widths: LaneWidths
 ) -> dict[int, dict[Crossing, float]]:
-    """For each route and link, how far its lane is from the middle of the link."""
+    """The distance of each route's lane from the middle of each of its links."""
     shifts: defaultdict[int, dict[Crossing, float]] = defaultdict(dict)
     for link, numbers in lanes.items():
         pitch = widths.pitch_of(len(numbers))
@@ -91,7 +91,7 @@ def _along(route: Route, shift: Mapping[Crossing, float]) -> list[float]:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """The straight part of a lane on one link, and how far it is from the middle of the link."""
+    """The straight part of a lane on one link, and its distance from the middle of the link."""
 
     start: Point
     end: Point
@@ -99,7 +99,7 @@ class _Stretch:
 
 
 def _lane(places: Sequence[Point], shifts: Sequence[float], turn: float) -> Point:
-    """A lane along some places, aside of the straight lines between them."""
+    """A lane along some points, beside the straight lines between them."""
     stretches = [
         _stretch(here, there, shift, turn)
         for (here, there), shift in zip(pairwise(places), shifts, strict=True)
@@ -127,6 +127,6 @@ def _stretch(here: Point, there: Point, shift: float, turn: float) -> _Stretch:
 
 
 def _curve(start: Point, corner: Point, end: Point, steps: Point) -> Point:
-    """A parabola that leaves towards the corner and comes from there."""
+    """A parabola whose tangents at both ends go through the corner."""
     curve: Point = (1 - steps) ** 2 * start + 2 * steps * (1 - steps) * corner + steps**2 * end
     return curve

@@ -1,8 +1,8 @@
 """The discovery overlay over its underlay, in one picture.
 
-Underneath lies the underlay: links that probing found are broad and blue, all others hairlines.
-On it run the overlay links, each along its underlay route, so that overlay and underlay look
-alike where discovery went well, and a link is as crowded as its stress is high.
+The underlay is at the bottom: links that probing found are broad and blue, all others hairlines.
+Overlay links are above it, each along its underlay route. Overlay and underlay look
+alike where discovery succeeded, and the number of lanes on a link shows its stress.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ _HEADING_INCHES = 1.25
 _FOUND, _NOT_FOUND = "#A9D3EE", "#C4C8CE"
 _OVERLAY, _DISTANT = "#D55E00", "#8E5A9E"
 _ROUTER = "#8A929C"
-# Peers are what the picture is about; routers only show where they are.
+# Peers are emphasised; routers only show where peers are.
 _LOOKS = tuple(
     replace(look, size=look.size * 1.7)
     if look.kind == "host"
@@ -61,7 +61,7 @@ def draw_overlay(run: Path, out: Path) -> None:
 
 
 def compose_overlay(underlay: Underlay, overlay: Overlay) -> Figure:
-    """The picture of an overlay, not yet written anywhere."""
+    """The picture of an overlay, not written to a file."""
     canvas = open_canvas(underlay, _HEADING_INCHES)
     unicast = Unicast(underlay, overlay.peers)
     ways = [unicast.routes.path(a, b) for a, b in sorted(overlay.near)]
@@ -82,7 +82,7 @@ def compose_overlay(underlay: Underlay, overlay: Overlay) -> Figure:
 
 
 def overlay_lines(unicast: Unicast, overlay: Overlay) -> Iterator[tuple[str, str, str]]:
-    """The ends of every line of the picture, and what it is."""
+    """The ends of every line of the picture, and its meaning."""
     found, others = _split_by_discovery(unicast, overlay)
     yield from ((link.a, link.b, "link discovered") for link in found)
     yield from ((link.a, link.b, "link not discovered") for link in others)
@@ -100,7 +100,7 @@ def _split_by_discovery(unicast: Unicast, overlay: Overlay) -> tuple[list[Link],
 
 
 def _draw_lanes(canvas: Canvas, found: Sequence[Link], ways: Sequence[Route]) -> None:
-    """Discovered links as roads, and every overlay link as a lane."""
+    """Draw discovered links as broad lines, and every overlay link as a lane."""
     counts = lane_counts(ways)
     widths = _lane_widths(canvas, list(counts.values()))
     margin = canvas.scale * 0.09
@@ -116,7 +116,7 @@ def _draw_lanes(canvas: Canvas, found: Sequence[Link], ways: Sequence[Route]) ->
 
 
 def _lane_widths(canvas: Canvas, counts: Sequence[int]) -> LaneWidths:
-    """Lanes that can be told apart on nearly all links, and no link wider than there is room."""
+    """Widths at which lanes can be distinguished on nearly all links, and links fit the picture."""
     gap = typical_gap(canvas.positions)
     widest = 0.5 * gap
     crowd = float(np.percentile(counts, 90)) if counts else 1.0
@@ -125,7 +125,7 @@ def _lane_widths(canvas: Canvas, counts: Sequence[int]) -> LaneWidths:
 
 
 def _draw_bands(canvas: Canvas, found: Sequence[Link], ways: Sequence[Route]) -> None:
-    """Where nobody could follow a lane: every link as wide as its lanes are many."""
+    """Draw a line for each link, with a width by its number of lanes; for too many lanes to see."""
     label = f"{len(found):,} links discovered"
     _draw_curves(canvas, _straight(canvas, found), _FOUND, 0.6, 0.9, 2, label)
     counts = sorted(lane_counts(ways).items(), key=lambda item: -item[1])
@@ -141,7 +141,7 @@ def _straight(canvas: Canvas, links: Iterable[Link]) -> list[Point]:
 
 
 def _draw_distant(canvas: Canvas, links: Iterable[PeerLink]) -> None:
-    """Links to distant peers keep the overlay in one piece, and follow no route."""
+    """Distant links keep the overlay connected; they follow no route."""
     arcs = [bow(canvas.positions[a], canvas.positions[b]) for a, b in sorted(links)]
     is_crowd = len(arcs) > _CROWD_OF_DISTANT
     width, opacity = (0.4, 0.3) if is_crowd else (0.8, 0.7)
@@ -150,7 +150,7 @@ def _draw_distant(canvas: Canvas, links: Iterable[PeerLink]) -> None:
 
 
 def _draw_lonely_hosts(canvas: Canvas, overlay: Overlay) -> None:
-    """A cross over every host whose agent did not live to the end."""
+    """A cross on every host whose agent ended before the run."""
     hosts = {host.name for host in canvas.underlay.hosts} - set(overlay.peers)
     if hosts:
         x, y = np.array([canvas.positions[name] for name in sorted(hosts)]).T
@@ -170,7 +170,7 @@ def _draw_curves(
     dashes: Any = "solid",
 ) -> None:
     if not curves:
-        return  # the legend has nothing to show for none
+        return  # no legend entry without curves
     collection = LineCollection(
         list(curves), colors=colour, linewidths=width, alpha=opacity, zorder=layer,
         label=label, linestyles=dashes, capstyle="round" if dashes == "solid" else "butt",
@@ -179,7 +179,7 @@ def _draw_curves(
 
 
 def _headlines(measured: MeasuredOverlay) -> Iterator[str]:
-    """The metrics that tell how good the overlay is, as far as there are any."""
+    """The metrics of the overlay that the run has."""
     routers = measured.unicast.underlay.routers
     yield f"{len(measured.overlay.peers):,} peers on {len(routers):,} routers"
     if measured.why_missing():

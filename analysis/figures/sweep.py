@@ -1,7 +1,7 @@
 """Figures of a sweep: means over seeds with 95 % confidence intervals, as SVG, PNG and CSV.
 
-The colours are those of Okabe and Ito, which colour-blind people tell apart; markers and
-dashes tell the same once more, for print without colour.
+The colours are those of Okabe and Ito, which colour-blind people can distinguish; markers and
+dashes show the same in print without colour.
 """
 
 import csv
@@ -52,7 +52,7 @@ _LINE = "system"  # the column that names lines that are columns
 
 
 class FigureError(AnalysisError):
-    """A figure that cannot be drawn as described; starts with the setting that is wrong."""
+    """A figure that cannot be drawn as described; the message starts with the wrong setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Figure:
     """What to draw: `y` over `x`, a line for each of `lines`, a panel for each of `panels`.
 
     With `series`, a file in the runs' `analysis` folders, `x` and `y` are columns of that file.
-    With `columns`, pairs of a label and a column, each of them is a line, and `y` only names what
+    With `columns`, pairs of a label and a column, each column is a line, and `y` only names what
     they are. `published` values stand beside the lines of their labels.
     """
 
@@ -89,7 +89,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The mean of some runs that differ in their seed, with its confidence interval."""
+    """The mean of runs that differ only in the seed, with its confidence interval."""
 
     panel: Any
     line: tuple[Any, ...]
@@ -103,9 +103,9 @@ class Point:
 def draw_figure(
     figure: Figure, rows: Sequence[Row], keys: Sequence[str], folder: Path
 ) -> tuple[list[Path], list[str]]:
-    """Draw a figure of the rows of a sweep; returns its files, and notes on what to know of it.
+    """Draw a figure of the rows of a sweep; returns its files and notes for the user.
 
-    `keys` are the columns that tell the runs apart, other than the seed.
+    `keys` are the columns that distinguish runs, without the seed.
     """
     for _, column in figure.columns:
         _check_column("columns", column, rows)
@@ -130,7 +130,7 @@ def draw_figure(
 
 
 def _with_lines(figure: Figure, rows: Sequence[Row]) -> tuple[Figure, Sequence[Row]]:
-    """A figure whose columns are lines as one of a column with lines: a row for each of them."""
+    """The same figure and rows with one column: a row for each line."""
     if not figure.columns:
         return figure, rows
     lined = [
@@ -142,7 +142,7 @@ def _with_lines(figure: Figure, rows: Sequence[Row]) -> tuple[Figure, Sequence[R
 
 
 def read_series(series: str, rows: Sequence[Row], sweep: Path) -> list[Row]:
-    """The rows of a file that runs of a sweep have, each with what sets its run apart."""
+    """The rows of a file that each run of a sweep has, with the keys of the run."""
     found: list[Row] = []
     for row in rows:
         file = sweep / str(row["path"]) / "analysis" / series
@@ -165,7 +165,7 @@ def gather_points(figure: Figure, rows: Sequence[Row], keys: Sequence[str]) -> l
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
-    """The mean with the bounds of its 95 % confidence interval by Student's t, if there are two."""
+    """The mean and the bounds of its 95 % confidence interval (Student's t), None for one value."""
     mean = fmean(values)
     if len(values) < 2:
         return mean, None, None
@@ -183,7 +183,7 @@ def _groups(figure: Figure, rows: Sequence[Row], keys: Sequence[str]) -> list[li
 
 
 def _group(figure: Figure, row: Row, keys: Sequence[str]) -> tuple[Any, ...]:
-    """What runs have in common that make one point: where x is measured, all but the seed."""
+    """The values that runs of one point have in common; if x is measured, all keys but the seed."""
     place = (row.get(figure.panels), *(row.get(key) for key in figure.lines))
     is_measured = figure.x not in (*keys, *figure.lines, "variant", "seed")
     return (*place, *((row.get(key) for key in keys) if is_measured else (row[figure.x],)))
@@ -201,7 +201,7 @@ def _point(figure: Figure, group: Sequence[Row]) -> Point:
 
 def _check_column(setting: str, column: str, rows: Sequence[Row]) -> None:
     known = {name for row in rows for name in row}
-    # A metric that has parts is null as a whole in runs that cannot tell it.
+    # A metric with parts is null as a whole in runs that do not have it.
     parts = column.split(".")
     if not any(".".join(parts[:length]) in known for length in range(1, len(parts) + 1)):
         near = difflib.get_close_matches(column, known, n=1, cutoff=0.0)
@@ -283,7 +283,7 @@ def _draw_line(
         yerr=[below, above],
         label=", ".join(_text(value) for value in line if value is not None),
         color=_COLOURS[number % len(_COLOURS)],
-        # Where colours begin again, markers do so one later: no two lines look the same.
+        # Colours and markers repeat with different periods: no two lines look the same.
         marker=_MARKERS[(number + number // len(_COLOURS)) % len(_MARKERS)],
         linestyle=_DASHES[number % len(_DASHES)] if are_numbers else "none",
         linewidth=1.4,
@@ -296,7 +296,7 @@ def _draw_line(
 
 
 def _draw_published(axes: Axes, lines: Sequence[tuple[Any, ...]], value: Published) -> None:
-    """A hollow marker at its place, or a thin line all the way, in the colour of its line."""
+    """Draw a published value in its line's colour: a hollow marker, or a thin horizontal line."""
     number = next((place for place, line in enumerate(lines) if value.line in line), 0)
     look: dict[str, Any] = {
         "color": _COLOURS[number % len(_COLOURS)],
@@ -315,7 +315,7 @@ def _published_label(value: Published) -> str:
 
 
 def _places(axes: Axes, values: Sequence[Any], xs: list[Any], aside: float) -> list[float]:
-    """Where points go: lines stand a hair aside, so that their error bars can be told apart."""
+    """The positions of points: lines are slightly apart, so that error bars do not overlap."""
     if not all(map(_is_number, xs)):
         return [xs.index(value) + _ASIDE * 6 * aside for value in values]
     low, high = min(xs), max(xs)
@@ -330,7 +330,7 @@ def _dress(axes: Axes, xs: list[Any]) -> None:
     if not all(map(_is_number, xs)):
         axes.set_xticks(range(len(xs)), [_text(x) for x in xs])
         return
-    if len(set(xs)) <= 8:  # the values that were swept say more than round numbers
+    if len(set(xs)) <= 8:  # ticks at the swept values instead of round numbers
         axes.set_xticks(sorted(set(xs)), [_text(x) for x in sorted(set(xs))])
         axes.minorticks_off()
 

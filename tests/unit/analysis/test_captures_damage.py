@@ -173,7 +173,7 @@ def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) 
         (
             1,
             ethernet(b"\x2c\0\0\0\0\1" + bytes(10), 0x88E5),
-            "MACsec that cannot be read (TCI 0x2c)",
+            "MACsec that is encrypted or of another version (TCI 0x2c)",
         ),
         (1, ethernet(b"\4\0\0\0\0\1\0\0", 0x88E5), "(TCI 0x04)"),
         (1, ethernet(b"\x80\0\0\0\0\1\x08\0", 0x88E5), "(TCI 0x80)"),  # another version
@@ -187,7 +187,7 @@ def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) 
         (104, b"\x0f\0\0\1", "HDLC protocol 0x0001"),
         (104, b"\x0f\0\x12\x34", "EtherType 0x1234"),
         (107, b"\x18\x41\3\xb1", "NLPID 0xb1"),
-        (107, b"\x18\x40\x40\x40\x41\3\xcc", "address without an end"),
+        (107, b"\x18\x40\x40\x40\x41\3\xcc", "unterminated Frame Relay address"),
         (113, bytes(14) + b"\0\5", "Linux packet type 0x0005"),
     ],
 )
