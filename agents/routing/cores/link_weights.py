@@ -3,9 +3,9 @@ and Rothermel, DEBS 2013; `agents.routing.similarity` has the formula).
 
 Both ends of a link must use the same weight. Therefore hellos contain the sender's delay, and the
 mean of both delays counts. Interests are those at the beginning of a selection, which neighbours
-exchange once for each version. If one end has not heard of any events, the delay alone counts. The
-two ends are not similar then: if either had no events, their similarity is 0 for strategies that
-look for similar peers.
+exchange once for each version. If neither end had any events, the delay alone counts; if only one
+had some, the link has the whole dissimilarity. For strategies that look for similar peers, the
+similarity is 0 in both cases.
 """
 
 from agents.protocol import PeerId
@@ -45,8 +45,7 @@ class LinkWeights:
     def on_interest(self, version: int, sender: PeerId, window: EventWindow) -> None:
         """Record the similarity of a neighbour."""
         own, known = self.own(version), self._dissimilarity_us.setdefault(version, {})
-        has_both = own.newest > 0 and window.newest > 0
-        known[sender] = dissimilarity_us(own, window, self._psi, self.alpha_us) if has_both else 0
+        known[sender] = dissimilarity_us(own, window, self._psi, self.alpha_us)
         self._similarity.setdefault(version, {})[sender] = similarity(own, window, self._psi)
 
     def known(self, version: int) -> set[PeerId]:

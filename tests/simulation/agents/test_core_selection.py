@@ -151,6 +151,18 @@ def test_both_ends_of_a_link_use_the_same_weight() -> None:
             assert link.weight_us == right[a][b]["weight"]
 
 
+def test_a_link_to_a_peer_without_events_has_the_whole_dissimilarity() -> None:
+    underlay = make_underlay(30, 5)
+    graph = make_overlay(underlay, 5)
+    silent = sorted(graph)[:6]
+    held = {**windows(graph, 5), **dict.fromkeys(silent, EventWindow(0, b""))}
+    crowd = Crowd(underlay, graph, 5, windows=held, alpha_us=ALPHA_US, psi=PSI).run(20)
+    for one in silent:
+        for other in graph[one]:
+            link = crowd.routing[one].weights.link(crowd.current(), other)
+            assert link.dissimilarity_us == (0 if other in silent else ALPHA_US)
+
+
 def test_random_cores_differ_from_seed_to_seed_and_come_from_all_peers() -> None:
     chosen: Counter[PeerId] = Counter()
     for seed in range(8):
