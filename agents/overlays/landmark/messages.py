@@ -9,6 +9,8 @@ from msgspec import Struct
 from agents.overlays.gossip import Pull, Push
 from agents.wire.codec import U8, U16, U32, Peer, message
 
+_MOST_ROUTERS = 255  # on a route, as a TTL
+
 
 class Landmark(Struct, frozen=True):
     """The state of a landmark; of two different states, the one that `is_newer` counts.
@@ -58,6 +60,10 @@ class Join(Struct, frozen=True):
     attempt: U32
     route: tuple[U32, ...]
 
+    def __post_init__(self) -> None:
+        """Refuse a route that no packet can take."""
+        _check_route(self.route)
+
 
 @message(63, role="join")
 class Connect(Struct, frozen=True):
@@ -68,6 +74,10 @@ class Connect(Struct, frozen=True):
     attempt: U32
     route: tuple[U32, ...]
     hops: U8
+
+    def __post_init__(self) -> None:
+        """Refuse a route that no packet can take."""
+        _check_route(self.route)
 
 
 class Adopted(Struct, frozen=True):
@@ -86,6 +96,10 @@ class Accept(Struct, frozen=True):
     route: tuple[U32, ...]  # of the new child
     parent_length: U8  # of the route of its parent, which is the beginning of its own
     adopted: tuple[Adopted, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a route that no packet can take."""
+        _check_route(self.route)
 
 
 @message(65, role="join")
@@ -117,3 +131,8 @@ class Heartbeat(Struct, frozen=True):
     child_of: tuple[Peer, ...]
     parent_of: tuple[Peer, ...]
     parent_under_twin_of: tuple[Peer, ...]
+
+
+def _check_route(route: tuple[int, ...]) -> None:
+    if len(route) > _MOST_ROUTERS:
+        raise ValueError(f"route: expected at most {_MOST_ROUTERS} routers, found {len(route)}")

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from agents.wire.codec import HEADER, MAX_DATAGRAM_BYTES, U8, U32, U64, message
+from agents.wire.codec import HEADER, MAX_DATAGRAM_BYTES, U8, U32, U32_MAX, U64, message
 from workloads.content.subscription import ATTRIBUTES, RANGES, ContentError, Point
 
 _BOXES = len(RANGES) ** ATTRIBUTES
@@ -113,7 +113,8 @@ def offer_of(version: int, is_here: bool, events: Sequence[Event]) -> Offer:
         is_here,
         tuple(event.event_id for event in events),
         tuple(event.point for event in events),
-        tuple(event.published_us // 1_000 for event in events),
+        # A peer may claim any time; that of a run ends far below.
+        tuple(min(event.published_us // 1_000, U32_MAX) for event in events),
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pubsub.content.messages import Event, SubscriptionUpdate
+from agents.pubsub.content.messages import Event, SubscriptionUpdate, offer_of
 from agents.wire.codec import HEADER, Datagram, DecodeError, decode, encode
 from workloads.content.subscription import Point, Subscription, make_point, subscribe
 
@@ -41,3 +41,10 @@ def test_a_number_that_is_no_point_does_not_decode() -> None:
     at = HEADER.size + 4 + 8
     with pytest.raises(DecodeError, match="expected a number below"):
         decode(data[:at] + (11**5).to_bytes(4) + data[at + 4 :])
+
+
+def test_an_event_with_any_time_can_be_offered() -> None:
+    times_us = (5_999, 2**64 - 1)
+    events = [Event(number, 0, 1, time_us, 0, b"") for number, time_us in enumerate(times_us)]
+    offer = decode(bytes_of(offer_of(1, True, events))).content
+    assert offer.published_ms == (5, 2**32 - 1)
