@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 # Tests run as root; what they leave in the checkout would stand in the user's way.
 _home = tempfile.TemporaryDirectory(prefix="tdo-hypothesis-")
 configuration.set_hypothesis_home_dir(_home.name)
+
+# A shell lets what runs in its background ignore SIGINT, and so would all commands under test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
