@@ -16,7 +16,7 @@ _LARGEST_ROUTER = {24: 25_599, 16: 255}
 
 
 def choose_prefix(router_count: int, most_hosts_on_a_router: int) -> int:
-    """The prefix length of an access network that fits so many routers and hosts."""
+    """The prefix length of access networks for a number of routers and hosts."""
     for prefix in (24, 16):
         fits_hosts = most_hosts_on_a_router + 1 <= _LARGEST_SLOT[prefix]
         if fits_hosts and router_count <= _LARGEST_ROUTER[prefix]:

@@ -24,7 +24,7 @@ class ChannelModel:
         self.configure(channel)
 
     def configure(self, channel: Channel) -> None:
-        """Set what the channel does to packets from now on."""
+        """Set loss, rate, queue and delay from now on."""
         self.delay_ns = channel.delay_us * 1000
         self.is_plain = is_plain(channel)
         self._ns_per_byte = 8000 / channel.rate_mbit if channel.rate_mbit else 0.0
@@ -32,7 +32,7 @@ class ChannelModel:
         self._queue_packets = channel.queue_packets
 
     def due_ns(self, arrived_ns: int, size_bytes: int, chance: Random) -> int | Fate:
-        """When a packet that entered at a time comes out, or why it does not."""
+        """The time when a packet leaves the channel, or the reason why it is dropped."""
         if self._loss and chance.random() < self._loss:
             return "lost"
         if not self._ns_per_byte:
@@ -40,7 +40,9 @@ class ChannelModel:
         departures = self._departures
         while departures and departures[0] <= arrived_ns:
             departures.popleft()
-        if len(departures) > self._queue_packets:  # the first one is being sent, not waiting
+        if (
+            len(departures) > self._queue_packets
+        ):  # the first one is being sent and is not in the queue
             return "overflowed"
         start_ns = max(self._free_at_ns, arrived_ns)
         self._free_at_ns = start_ns + int(size_bytes * self._ns_per_byte)

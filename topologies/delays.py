@@ -1,4 +1,4 @@
-"""Delays as text: a number with its unit, never without."""
+"""Delays as text: a number with a required unit."""
 
 import math
 import re
@@ -6,7 +6,7 @@ import re
 from topologies.errors import TopologyError
 
 US_PER_UNIT = {"us": 1, "ms": 1_000, "s": 1_000_000}
-# Routes add delays up to 134 s; no link of a terrestrial network comes near this.
+# Delays of routes are limited to 134 s; links of terrestrial networks have far less.
 LARGEST_DELAY_US = 100_000_000
 
 _DELAY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
@@ -28,7 +28,7 @@ def parse_delay(text: str, what: str = "delay") -> int:
 
 
 def whole_delay_us(delay_us: float, found: object, what: str = "delay") -> int:
-    """The delay rounded to whole microseconds, once it is one that a link can have."""
+    """The delay rounded to whole microseconds, checked against the limits of a link."""
     if not (math.isfinite(delay_us) and 0 <= delay_us <= LARGEST_DELAY_US):
         raise TopologyError(
             f"{what}: expected 0 or more, and at most {LARGEST_DELAY_US // 1_000_000} s, "

@@ -1,4 +1,4 @@
-"""The sizes of transit-stub networks: how many domains, and of how many routers."""
+"""The sizes of transit-stub networks: numbers of domains, and of routers in a domain."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -10,9 +10,9 @@ FEWEST_ROUTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class DomainSizes:
-    """How many domains there are, and how large they are on average.
+    """Numbers of domains, and their mean sizes.
 
-    `spare_stub_routers` come on top: each makes a stub domain, chosen at random, one larger.
+    `spare_stub_routers` are additional: each makes a random stub domain one router larger.
     """
 
     transit_domains: int = 6
@@ -41,7 +41,7 @@ class DomainSizes:
 
     @property
     def routers(self) -> int:
-        """The exact number of routers in the whole network."""
+        """The exact number of routers in the network."""
         stub_routers = self.stub_domains * self.routers_per_stub_domain
         return self.transit_routers + stub_routers + self.spare_stub_routers
 
@@ -50,7 +50,7 @@ PAPER_SIZES = DomainSizes()
 
 
 def choose_domain_sizes(routers: int) -> DomainSizes:
-    """Domain sizes for exactly so many routers, in proportions as near the paper's as can be.
+    """Domain sizes for an exact number of routers, in proportions near the paper's.
 
     The paper's 1,584 routers are 6 domains of 8 transit routers, each with 4 stub domains of
     8. Smaller networks have fewer and smaller transit domains; below some 70 routers their

@@ -1,4 +1,4 @@
-"""The settings of two-level Waxman networks: their autonomous systems, and the links of these."""
+"""The settings of two-level Waxman networks: autonomous systems and the links between them."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ EdgeConnection = Literal[
     "random", "smallest-degree", "smallest-degree-non-leaf", "smallest-k-degree"
 ]
 EDGE_CONNECTIONS: tuple[EdgeConnection, ...] = get_args(EdgeConnection)
-# The proportion in the file of BRITE that we compare with: 30 autonomous systems of 50 routers.
+# The proportion in BRITE's example file: 30 autonomous systems of 50 routers.
 _SYSTEMS_TO_ROUTERS_EACH = 30 / 50
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """How many routers in how many autonomous systems, and how both levels are linked.
+    """Numbers of routers and autonomous systems, and the links on both levels.
 
-    The paper names no size for the network of its figure 3. The default is as large as its other
+    The paper gives no size for the network of its figure 3. The default is as large as its other
     network of BRITE. `edge_connection` is BRITE's method to choose the border routers of a link
     between two autonomous systems; `border_degree` is the k of the method `smallest-k-degree`.
     """
@@ -57,9 +57,9 @@ class Hierarchy:
 
     @property
     def least_border_degree(self) -> int | None:
-        """The smallest degree a border router may have; None where degrees do not matter.
+        """The smallest degree a border router may have; None for a random border router.
 
-        A leaf has no links but those that it made when it joined its autonomous system.
+        A leaf has only the links that it made when it joined its autonomous system.
         """
         return {
             "random": None,
@@ -73,6 +73,6 @@ PAPER_HIERARCHY = Hierarchy()
 
 
 def choose_systems(routers: int, links_per_system: int = PAPER_HIERARCHY.links_per_system) -> int:
-    """The number of autonomous systems for so many routers, in proportion to their size."""
+    """The number of autonomous systems that is in proportion to their size."""
     systems = round(math.sqrt(max(routers, 0) * _SYSTEMS_TO_ROUTERS_EACH))
     return max(links_per_system + 1, systems)

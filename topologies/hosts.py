@@ -1,6 +1,6 @@
-"""What an experiment adds to a network of routers: hosts, silent routers, uneven delays.
+"""Additions of an experiment to a network of routers: hosts, silent routers, uneven delays, loss.
 
-Each function returns a new underlay and notes in its `source` how to do the same again.
+Each function returns a new underlay, whose `source` records how to repeat the addition.
 """
 
 import math
@@ -23,12 +23,14 @@ _HOST_DISTANCE_SHARE = 0.01
 def attach_hosts(underlay: Underlay, hosts: int, seed: int) -> Underlay:
     """The underlay with hosts h1, h2 and so on, each on a random router.
 
-    Where there are stub routers, hosts are on those only. A router may get several hosts. The
+    If there are stub routers, hosts are on those only. A router may get several hosts. The
     last-mile delay is uniform in 5 to 10 % of the mean delay between two routers.
     """
     check_parameter("hosts", hosts, "1 or more", hosts >= 1)
     if underlay.hosts:
-        raise TopologyError(f"hosts: expected an underlay without, found {len(underlay.hosts)}")
+        raise TopologyError(
+            f"hosts: expected an underlay without hosts, found {len(underlay.hosts)}"
+        )
     rng = _random_numbers(seed, "hosts")
     candidates = [router for router in underlay.routers if router.role == "stub"]
     candidates = candidates or list(underlay.routers)
@@ -47,7 +49,7 @@ def attach_hosts(underlay: Underlay, hosts: int, seed: int) -> Underlay:
 
 
 def make_anonymous(underlay: Underlay, share: float, seed: int) -> Underlay:
-    """The underlay with exactly that share of its routers (rounded) anonymous, at random.
+    """The underlay with a share of its routers (rounded to whole ones) anonymous, at random.
 
     With one seed, the anonymous routers of a smaller share are among those of a larger one.
     """
@@ -65,7 +67,7 @@ def make_asymmetric(underlay: Underlay, spread: float, seed: int) -> Underlay:
     """The underlay with delays between routers that differ by direction.
 
     Each direction of each link is slower or faster by up to the share `spread`, independently,
-    so the way back is often another. Last miles stay as they are.
+    so the route back often differs. Last miles do not change.
     """
     check_parameter("asymmetry", spread, "a share from 0 to below 1", 0 <= spread < 1)
     rng = _random_numbers(seed, "asymmetric_delays")
@@ -79,7 +81,7 @@ def make_asymmetric(underlay: Underlay, spread: float, seed: int) -> Underlay:
 
 
 def make_lossy(underlay: Underlay, percent: float) -> Underlay:
-    """The underlay with links, last miles too, that lose so many packets in both directions."""
+    """The underlay with lossy links (last miles included), in both directions."""
     check_parameter("loss_percent", percent, "a percentage from 0 to 100", 0 <= percent <= 100)
     links = tuple(
         replace(
@@ -93,9 +95,9 @@ def make_lossy(underlay: Underlay, percent: float) -> Underlay:
 
 
 def _random_numbers(seed: int, purpose: str) -> np.random.Generator:
-    """Random numbers of their own for a purpose.
+    """Separate random numbers for a purpose.
 
-    People give one seed for everything. Straight from it, hosts would be drawn with the very
+    Users give one seed for everything. Without separation, hosts would be drawn with the same
     numbers that placed the routers.
     """
     check_seed(seed)
@@ -125,7 +127,7 @@ def _stretch(link: Link, ab_factor: float, ba_factor: float) -> Link:
 
 
 def _stretch_channel(channel: Channel, factor: float) -> Channel:
-    # A delay stays above 0 if it was; without one there is nothing to stretch.
+    # A delay above 0 stays above 0; a delay of 0 does not change.
     least_us = min(1, channel.delay_us)
     return replace(channel, delay_us=max(least_us, round(channel.delay_us * factor)))
 

@@ -1,7 +1,7 @@
-"""Where to draw the nodes of an underlay so that its structure can be seen.
+"""Positions of nodes in a picture of an underlay that show its structure.
 
-Plain networks keep their coordinates, or get a force-directed layout where they have none.
-Transit-stub networks do not keep theirs: their domains lie on top of each other. They are
+Plain networks keep their coordinates, or get a force-directed layout without coordinates.
+Coordinates of transit-stub networks are not used, because their domains overlap. They are
 drawn as rings of rings: the transit domains around the middle, the transit routers of a
 domain around its centre, and around each transit router its stub domains.
 """
@@ -22,7 +22,7 @@ from topologies.underlay import Underlay
 Point = NDArray[np.float64]
 Positions = dict[str, Point]
 
-# Maps of countries and continents are wider than high; nothing wider than this is readable.
+# Maps of countries and continents are wider than high; wider pictures are not readable.
 _WIDEST = 1.5
 _SMALL_GRAPH = 120
 _STEPS = 100
@@ -32,14 +32,14 @@ _TRANSIT_DOMAIN = re.compile(r"T:(\d+)\.")
 
 @dataclass(frozen=True)
 class _Disc:
-    """Nodes placed around a centre, which is the origin, within a radius."""
+    """Nodes within a radius around the origin."""
 
     positions: Positions
     radius: float
 
 
 def place_nodes(underlay: Underlay) -> Positions:
-    """A point for every router and host."""
+    """The position of every router and host."""
     routers = _place_routers(underlay)
     if len(routers) == 1:
         return routers | _place_around_exchange(underlay)
@@ -91,7 +91,7 @@ def _place_by_hops(graph: nx.Graph) -> Positions:
     """
     names = list(graph)
     hops = shortest_path(nx.to_scipy_sparse_array(graph, nodelist=names), unweighted=True)
-    # The ring keeps apart what the projection puts in one place.
+    # The ring separates points that the projection puts in one place.
     points = _projected(hops) + np.array(_ring(len(names), 0.2, 0.0))
     for _ in range(_STEPS):
         distances = np.hypot(*(points[:, None, :] - points[None, :, :]).transpose(2, 0, 1))
@@ -110,7 +110,7 @@ def _projected(distances: Point) -> Point:
 
 
 def _fit_box(points: Positions) -> Positions:
-    """The points in a box with one square unit for each, and not too wide or high to look at."""
+    """The points scaled into a box with one square unit for each, and a limited aspect ratio."""
     corners = np.array(list(points.values()))
     low, extent = corners.min(axis=0), np.maximum(np.ptp(corners, axis=0), 1e-9)
     ratio = min(max(extent[0] / extent[1], 1 / _WIDEST), _WIDEST)
@@ -119,7 +119,7 @@ def _fit_box(points: Positions) -> Positions:
 
 
 def _separate(points: Positions) -> Positions:
-    """The points with those that were in one place, such as one city, in a ring around it."""
+    """The points, with equal ones (such as routers of one city) moved to a ring around them."""
     crowds: dict[tuple[float, ...], list[str]] = {}
     for name, point in points.items():
         crowds.setdefault(tuple(np.round(point, 3)), []).append(name)
@@ -166,7 +166,7 @@ def _middle_of_widest_gap(angles: list[float]) -> float:
 
 
 def _place_around_exchange(underlay: Underlay) -> Positions:
-    """Hosts as far from their only router as their last mile is long."""
+    """Hosts at distances from their only router that are proportional to their last miles."""
     delays_us = {name: link.ab.delay_us for name, link in underlay.last_mile.items()}
     longest_us = max(delays_us.values(), default=0) or 1
     reach = math.sqrt(len(delays_us) + 1)
@@ -188,7 +188,7 @@ def _place_domains(underlay: Underlay) -> Positions:
 
 
 def _transit_domains(underlay: Underlay) -> list[list[str]]:
-    """The names of transit routers, by domain as their labels (T:domain.number) tell it."""
+    """The names of transit routers by domain, from their labels (T:domain.number)."""
     domains: dict[str, list[str]] = {}
     for router in underlay.routers:
         if router.role == "transit":
@@ -198,7 +198,7 @@ def _transit_domains(underlay: Underlay) -> list[list[str]]:
 
 
 def _stub_domains(underlay: Underlay, graph: nx.Graph) -> dict[str, list[list[str]]]:
-    """For each transit router the domains of other routers that are nearest to it."""
+    """For each transit router the stub domains that are nearest to it."""
     transit = [router.name for router in underlay.routers if router.role == "transit"]
     anchor = dict(zip(transit, transit, strict=True))
     frontier = transit
@@ -219,7 +219,7 @@ def _stub_domains(underlay: Underlay, graph: nx.Graph) -> dict[str, list[list[st
 
 
 def _part(graph: nx.Graph, nodes: list[str]) -> nx.Graph:
-    """A part of a graph with its nodes in this order; NetworkX's own has the order of a set."""
+    """A subgraph with its nodes in a given order; that of NetworkX has the order of a set."""
     part = nx.Graph()
     part.add_nodes_from(nodes)
     part.add_edges_from(edge for edge in graph.edges(nodes) if edge[1] in part)
@@ -233,7 +233,7 @@ def _around_transit_router(graph: nx.Graph, transit: str, domains: list[list[str
 
 
 def _stub_disc(graph: nx.Graph, transit: str, domain: list[str]) -> _Disc:
-    """The routers of a stub domain, those next to the transit router towards the left."""
+    """The routers of a stub domain, with those next to the transit router on the left."""
     radius = 0.75 * math.sqrt(len(domain))
     layout = _place_by_force(_part(graph, domain))
     points = np.array([layout[name] for name in domain])
@@ -246,7 +246,7 @@ def _stub_disc(graph: nx.Graph, transit: str, domain: list[str]) -> _Disc:
 
 
 def _in_a_ring(discs: Sequence[_Disc], least_radius: float = 0.0) -> _Disc:
-    """Discs side by side in a ring, each turned so that its left faces the middle."""
+    """Discs side by side in a ring, each rotated so that its left side faces the centre."""
     if len(discs) == 1 and not least_radius:
         return discs[0]
     if not discs:

@@ -1,7 +1,7 @@
-"""Pictures of underlays: who is what, and what is next to what, at 20 nodes and at 1,600.
+"""Pictures of underlays that show kinds of nodes and their links, from 20 to 1,600 nodes.
 
-Colours are those of Okabe and Ito, which colour-blind people tell apart; shapes and sizes
-tell the same once more. Pictures of what happens on an underlay are drawn on the same canvas.
+Colours are those of Okabe and Ito, which colour-blind people can distinguish; shapes and sizes
+show the same. Other pictures are drawn on the same canvas.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from topologies.underlay import Link, Router, Underlay
 
 MOST_NAMED_NODES = 64
 
-# What each kind of file would otherwise say about when and by what it was written.
+# Metadata of each file type to leave out: time and program.
 _SILENT_METADATA = {
     ".svg": {"Date": None},
     ".png": {"Software": None},
@@ -46,9 +46,9 @@ _CROWD_OF_LINKS = 500
 
 @dataclass(frozen=True)
 class Canvas:
-    """An empty figure for an underlay, and where its nodes are to go.
+    """An empty figure for an underlay, and the positions of its nodes.
 
-    `scale` is the size of things in typographic points: about the distance between two routers.
+    `scale` is about the distance between two routers, in typographic points.
     """
 
     underlay: Underlay
@@ -59,14 +59,14 @@ class Canvas:
 
     @property
     def points_per_unit(self) -> float:
-        """How many typographic points a unit of the positions is."""
+        """Typographic points per unit of the positions."""
         left, right = self.axes.transData.transform([(0, 0), (1, 0)])[:, 0]
         return float((right - left) * 72 / self.figure.dpi)
 
 
 @dataclass(frozen=True)
 class Look:
-    """How nodes of one kind are drawn; `size` is relative to a plain router."""
+    """The marker of one kind of nodes; `size` is relative to a plain router."""
 
     kind: str
     colour: str
@@ -90,7 +90,7 @@ def draw(underlay: Underlay, path: Path) -> None:
 
 
 def write_figure(compose: Callable[[], Figure], path: Path) -> None:
-    """Compose a figure in our settings and write it to an .svg, .png or .pdf file."""
+    """Compose a figure with our settings and write it to an .svg, .png or .pdf file."""
     extension = path.suffix.lower()
     if extension not in _SILENT_METADATA:
         raise TopologyError(
@@ -103,7 +103,7 @@ def write_figure(compose: Callable[[], Figure], path: Path) -> None:
 
 
 def compose_figure(underlay: Underlay) -> Figure:
-    """The picture of an underlay, not yet written anywhere."""
+    """The picture of an underlay, not written to a file."""
     canvas = open_canvas(underlay)
     _draw_links(canvas)
     draw_nodes(canvas)
@@ -114,7 +114,7 @@ def compose_figure(underlay: Underlay) -> Figure:
 
 
 def open_canvas(underlay: Underlay, heading_inches: float = _TITLE_INCHES) -> Canvas:
-    """A figure of the proportions of an underlay, with room for a heading."""
+    """A figure with the proportions of an underlay and room for a heading."""
     positions = place_nodes(underlay)
     points = np.array(list(positions.values()))
     low, high = points.min(axis=0), points.max(axis=0)
@@ -149,7 +149,7 @@ def _draw_links(canvas: Canvas) -> None:
         kind = "last-mile" if link.a in underlay.last_mile else ("plain", "access", "transit")[ends]
         groups[kind].append(link)
     thin = max(0.3, canvas.scale * 0.022)
-    # Where many links cross, each has to let the others through; in stub domains few do.
+    # Where many links cross, they are transparent; in stub domains few cross.
     is_crowded = not groups["transit"] and len(groups["plain"]) > _CROWD_OF_LINKS
     _draw_lines(canvas, groups["last-mile"], _HOST_COLOUR, thin, 0.6, 1)
     _draw_lines(canvas, groups["plain"], _LINE, thin, 0.4 if is_crowded else 0.9, 1)
@@ -180,7 +180,7 @@ def _kind(router: Router) -> str:
 
 
 def _nodes_by_kind(underlay: Underlay) -> dict[str, list[str]]:
-    """The names of the nodes of each kind that there is, in the order of the legend."""
+    """The names of the nodes of each existing kind, in the order of the legend."""
     kinds: dict[str, list[str]] = {look.kind: [] for look in LOOKS}
     for router in underlay.routers:
         kinds[_kind(router)].append(router.name)
@@ -193,7 +193,7 @@ def _count(number: int, what: str) -> str:
 
 
 def draw_nodes(canvas: Canvas, looks: Sequence[Look] = LOOKS) -> None:
-    """A mark for every node, by its kind."""
+    """Draw a marker for every node, by its kind."""
     kinds = _nodes_by_kind(canvas.underlay)
     weights = _node_weights(canvas.underlay)
     for look in looks:
@@ -217,7 +217,7 @@ def draw_nodes(canvas: Canvas, looks: Sequence[Look] = LOOKS) -> None:
 
 
 def _node_weights(underlay: Underlay) -> dict[str, float]:
-    """How much larger than its kind each node is drawn, so that hubs stand out."""
+    """The relative size of each node: nodes with many links are larger."""
     degree = Counter(end for link in underlay.router_links for end in (link.a, link.b))
     typical = max(1.0, float(np.mean(list(degree.values()) or [1])))
     weights = dict.fromkeys(underlay.node_names, 1.0)
@@ -229,7 +229,7 @@ def _node_weights(underlay: Underlay) -> dict[str, float]:
 
 
 def draw_names(canvas: Canvas) -> None:
-    """The name of every node above it."""
+    """Draw the name of every node above it."""
     labels = {router.name: router.label for router in canvas.underlay.routers}
     for name in canvas.underlay.node_names:
         label = labels.get(name, "")
@@ -263,7 +263,7 @@ def _name(underlay: Underlay) -> str:
 
 
 def draw_heading(canvas: Canvas, title: str, *lines: str) -> None:
-    """A title, some lines under it, and the legend of all that has a label."""
+    """Draw a title, lines of text below it, and the legend."""
     figure = canvas.figure
     width, height = figure.get_size_inches()
     left, top = 0.3 / width, 1 - 0.35 / height

@@ -7,7 +7,7 @@ Places = NDArray[np.float64]
 
 
 def place_apart(rng: np.random.Generator, count: int, width: int) -> Places:
-    """So many different places (x, y) on the whole units of a square, drawn at random."""
+    """Different random places (x, y) on the whole units of a square."""
     cells = rng.choice(width * width, size=count, replace=False)
     return np.stack(np.divmod(cells, width), axis=1).astype(np.float64)
 

@@ -1,7 +1,7 @@
 """The hosts that are nearest to each host, or farthest from it, by the delay of their routes.
 
 The delay between two hosts is that between their routers and both last miles. So hosts of the same
-router see all others in the same order, which is found once for each router.
+router have all others in the same order, which is computed once for each router.
 """
 
 import numpy as np
@@ -11,15 +11,15 @@ from topologies.routes import Routes
 
 
 def nearest_hosts(routes: Routes, count: int) -> list[list[int]]:
-    """For each host the numbers of so many others, the smallest delay first.
+    """For each host the numbers of `count` others, the smallest delay first.
 
-    Of hosts with equal delays the one that comes first in the underlay is taken first.
+    Ties are broken by the order in the underlay.
     """
     return _rank_hosts(routes, count, sign=1)
 
 
 def farthest_hosts(routes: Routes, count: int) -> list[list[int]]:
-    """For each host the numbers of so many others, the largest delay first; ties as above."""
+    """For each host the numbers of `count` others, the largest delay first; ties as above."""
     return _rank_hosts(routes, count, sign=-1)
 
 
@@ -39,7 +39,7 @@ def _rank_hosts(routes: Routes, count: int, sign: int) -> list[list[int]]:
 
 
 def _first(keys: NDArray[np.int64], count: int) -> list[int]:
-    """The places of the smallest keys in order, at least so many; equal keys in their order."""
+    """The places of at least `count` smallest keys in order; equal keys in their order."""
     last = np.partition(keys, count - 1)[count - 1]
     places = np.nonzero(keys <= last)[0]
     ordered: list[int] = places[np.argsort(keys[places], kind="stable")].tolist()

@@ -1,9 +1,9 @@
 """Shortest routes by delay between all routers of an underlay.
 
-Among routes of equal delay the one with fewer hops wins; among those, the one whose links
-have the smaller sum of fixed per-link numbers, so that a route and its way back use the
-same links where delays are symmetric (but for rare equal sums); and last the neighbour that
-comes first. The outcome depends on the underlay alone, not on the library that computes
+Of routes with equal delay, the one with fewest hops is used; of those, the one whose links
+have the smallest sum of fixed per-link numbers, so that a route and the route back use the
+same links where delays are symmetric (except for rare equal sums); then the neighbour that
+comes first. The result depends on the underlay alone, not on the library that computes
 distances.
 """
 
@@ -32,7 +32,7 @@ _Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 class Routes:
-    """Where every router sends packets for every other, and how long they take.
+    """The next hop and the delay from every router to every other.
 
     `next_hop[destination, router]` is the index of the neighbour, and `delay_us` the
     delay of the whole route; both are -1 where there is none.
@@ -108,9 +108,9 @@ def delays_to(underlay: Underlay, destinations: NDArray[np.int64]) -> NDArray[np
     return delays_us
 
 
-@lru_cache(maxsize=1)  # placing hosts, simulating and measuring ask for the same routes in turn
+@lru_cache(maxsize=1)  # placing hosts, simulating and measuring use the same routes
 def _find_routes(count: int, edges: Edges) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The next hops and delays between some routers; for all who ask, so nobody may write."""
+    """The next hops and delays between some routers; read-only arrays, because they are shared."""
     columns = _columns(edges)
     graph = _reversed_graph(count, columns)
     next_hop = np.full((count, count), NO_ROUTE, dtype=np.int32)
@@ -131,7 +131,7 @@ def _columns(edges: Edges) -> _Columns:
 
 
 def _reversed_graph(count: int, columns: _Columns) -> csr_array:
-    """The graph in which a way from a destination is a way to it in the network."""
+    """The graph with all directions reversed: paths from a destination are routes to it."""
     source, target, weight = columns
     return csr_array((weight, (target, source)), shape=(count, count))
 
@@ -166,7 +166,7 @@ def _next_hops(
 ) -> NDArray[np.int32]:
     """For each router and destination the first neighbour on a shortest route."""
     hops = np.full(distance.shape, NO_ROUTE, dtype=np.int32)
-    # Backwards, so that of two equally good neighbours the first is written last.
+    # In reverse order, so that of two equally good neighbours the first remains.
     for edge in range(len(source) - 1, -1, -1):
         here, neighbour = source[edge], target[edge]
         best = (weight[edge] + distance[neighbour] == distance[here]) & np.isfinite(distance[here])

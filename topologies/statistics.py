@@ -1,4 +1,4 @@
-"""What an underlay looks like in numbers, to be compared with other networks and generators."""
+"""Statistics of an underlay, to compare networks and generators."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -13,15 +13,15 @@ from topologies.routes import Routes, delays_to
 from topologies.underlay import Underlay
 
 _ROUTERS_AT_ONCE = 256
-# Routes between all routers take time in the square of their number: of larger networks, those to
-# some routers stand for all.
+# The time to compute all routes grows with the square of the routers. In larger networks, routes
+# to some routers represent all.
 MOST_ROUTERS = 2048
 SAMPLED_ROUTERS = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The mean, some percentiles and the maximum of many values; all 0 where there are none."""
+    """The mean, some percentiles and the maximum of values; all 0 without values."""
 
     mean: float
     p5: float
@@ -34,10 +34,10 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class UnderlayStatistics:
-    """An underlay in numbers; degrees, hops and delays are those of routers, without hosts.
+    """Statistics of an underlay; degrees, hops and delays are those of routers, without hosts.
 
-    `hops` are those of the routes with the fewest, and `delay_us` the delays of the routes that
-    packets take: from every router to each of `destinations` routers, which are all of them in
+    `hops` are those of the routes with fewest hops, `delay_us` the delays of the routes that
+    packets take: from every router to each of `destinations` routers, which are all routers in
     networks of up to 2,048 routers, and 512 in larger ones.
     """
 
@@ -83,7 +83,7 @@ def describe(underlay: Underlay) -> UnderlayStatistics:
 
 
 def sample_routers(underlay: Underlay) -> NDArray[np.int64]:
-    """The positions of all routers, or of some that are evenly spread where there are many."""
+    """The positions of all routers, or of evenly spaced ones in large networks."""
     count = len(underlay.routers)
     if count <= MOST_ROUTERS:
         return np.arange(count)
@@ -91,15 +91,15 @@ def sample_routers(underlay: Underlay) -> NDArray[np.int64]:
 
 
 def mean_delay_us(underlay: Underlay) -> float:
-    """The mean delay between two different routers, or to some of them where there are many."""
+    """The mean delay between two different routers, or to some of them in large networks."""
     if len(underlay.routers) <= MOST_ROUTERS:
-        return Routes(underlay).mean_delay_us()  # these are kept for those who ask next
+        return Routes(underlay).mean_delay_us()  # those are cached
     delays_us = delays_to(underlay, sample_routers(underlay))
     return float(delays_us.sum() / (delays_us.size - len(delays_us)))
 
 
 def hop_matrix(underlay: Underlay, destinations: NDArray[np.int64]) -> NDArray[np.int16]:
-    """The fewest links to some routers, a row for each, from every router."""
+    """The fewest hops to some routers, a row for each, from every router."""
     count = len(underlay.routers)
     ends = _link_ends(underlay)
     graph = csr_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(count, count))
@@ -118,7 +118,7 @@ def _link_ends(underlay: Underlay) -> NDArray[np.int64]:
 
 
 def _distribution(matrix: NDArray[Any], destinations: NDArray[np.int64]) -> Distribution:
-    """The distribution of what a matrix says about two different routers."""
+    """The distribution of a matrix's values for pairs of different routers."""
     is_other = np.ones(matrix.shape, dtype=bool)
     is_other[np.arange(len(destinations)), destinations] = False
     values = matrix[is_other]

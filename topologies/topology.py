@@ -1,4 +1,4 @@
-"""What an experiment can ask of an underlay, and how a kind of underlay is made from it."""
+"""The settings of an underlay in an experiment, and the interface of a kind of underlay."""
 
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -9,7 +9,7 @@ from topologies.underlay import Underlay
 
 
 class TopologySettings(Struct, frozen=True, kw_only=True):
-    """What all kinds have in common; each may have more."""
+    """Settings of all kinds; each may have more."""
 
     kind: Annotated[str, Meta(description="the kind of underlay")] = "waxman"
     routers: Annotated[int, Meta(description="number of routers of a generated underlay")] = 20

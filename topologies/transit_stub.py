@@ -1,12 +1,12 @@
 """Transit-stub networks as GT-ITM makes them (Zegura, Calvert, Bhattacharjee, INFOCOM 1996).
 
-A random connected graph of transit domains; each of them a random connected graph of transit
-routers; on each transit router some stub domains, each a random connected graph that hangs
-by one link. Sizes are averages: a single domain is larger or smaller, the number of routers
+Transit domains form a random connected graph, and so do the transit routers of each domain. On
+each transit router there are stub domains, each a random connected graph of routers, attached
+by one link. Sizes are averages: single domains are larger or smaller, the number of routers
 is exact.
 
-Three traits of GT-ITM's networks come from its program and not from its paper. We follow the
-program, since published results stand on its networks:
+Three properties of GT-ITM's networks come from its program and not from its paper. We follow the
+program, because published results use its networks:
 
 - two neighbouring transit domains are joined by two links, each between random routers;
 - only the first transit domain has the link probability meant for transit domains, the
@@ -15,8 +15,8 @@ program, since published results stand on its networks:
   others are as narrow as a stub domain, and lie in the lower left corner of the square that
   the stated width gives them. Domains are therefore nearer to each other than the header says.
 
-We depart from the program in two places: two routers never get a second link, and a number of
-routers that the averages do not give is met by making some stub domains one router larger.
+We depart from the program in two ways: two routers never get a second link, and some stub
+domains are one router larger if the number of routers requires it.
 """
 
 import math
@@ -36,7 +36,7 @@ from topologies.plane import Places, distances, place_apart
 from topologies.topology import Topology, TopologySettings
 from topologies.underlay import Link, Role, Router, Underlay
 
-# To vary the sizes of n domains, 3n times one of them gives a router to another.
+# To vary the sizes of n domains, a router is moved from one to another 3n times.
 _MOVES_PER_DOMAIN = 3
 _LINKS_BETWEEN_DOMAINS = 2
 _TRIES = 1000
@@ -55,7 +55,7 @@ class _Chances:
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    """The sides of the squares in which everything, a transit domain and a stub domain lie."""
+    """The sides of the squares of the network, of a transit domain and of a stub domain."""
 
     plane: int
     transit: int
@@ -64,7 +64,7 @@ class _Widths:
 
 @dataclass(frozen=True, slots=True)
 class _Stub:
-    """A stub domain and the transit router that it hangs on, by position."""
+    """A stub domain and the transit router that it is attached to, by position."""
 
     transit_router: int
     routers: range
@@ -91,7 +91,7 @@ def generate_transit_stub(
     extra_stub_stub_links: int = 0,
     delay_us_per_unit: float = 100.0,
 ) -> Underlay:
-    """A transit-stub network of `sizes.routers` routers, from one seed.
+    """A random transit-stub network of `sizes.routers` routers.
 
     Delays follow from distances on the plane. At 100 us a unit, a link inside a stub domain
     takes some 3 ms, and one between transit domains some 10 to 20 ms.
@@ -136,7 +136,7 @@ def _choose_widths(sizes: DomainSizes) -> _Widths:
     most_stubs = sizes.stub_domains_per_transit_router + _MOVES_PER_DOMAIN * most_transit
     most_routers = sizes.routers_per_stub_domain + _MOVES_PER_DOMAIN * most_stubs
     stub = round(math.sqrt(16 * most_routers))
-    # In small networks that would be wider than the plane, for which GT-ITM has no answer.
+    # In small networks that would be wider than the plane, which GT-ITM does not handle.
     return _Widths(plane, transit, min(stub, transit))
 
 
@@ -148,7 +148,7 @@ class _Draft:
         self._rng = rng
         self._chances = chances
         self._widths = widths
-        # A dictionary for a set that keeps its order.
+        # A dictionary as a set with an order.
         self._links: dict[_Pair, None] = {}
         self._transit_domains: list[range] = []
         self._stub_of: dict[int, _Stub] = {}
@@ -170,7 +170,7 @@ class _Draft:
             self._add_extra_link("extra_stub_stub_links", self._draw_stub_and_stub)
 
     def finish_links(self, delay_us_per_unit: float) -> tuple[Link, ...]:
-        """All links, each with the delay of its length, which counts as one unit at least."""
+        """All links, each with the delay of its length, which is at least one unit."""
         places = np.array([(router.x, router.y) for router in self.routers])
         first, second = np.array(list(self._links)).reshape(-1, 2).T
         lengths = np.maximum(1, distances(places[first], places[second]))
@@ -181,7 +181,7 @@ class _Draft:
         )
 
     def _add_transit_domain(self, stub_sizes: list[list[int]]) -> None:
-        """Add a transit domain with a router for each entry, on which stubs of these sizes hang."""
+        """Add a transit domain with a router for each entry, and stubs of these sizes on it."""
         number, widths, chances = len(self._transit_domains), self._widths, self._chances
         middle = self._rng.integers(widths.plane, size=2)
         corner = np.clip(middle - widths.transit // 2, 0, widths.plane - widths.transit)
@@ -196,7 +196,7 @@ class _Draft:
                 self._add_stub_domain(router, stub_number, size)
 
     def _add_stub_domain(self, transit_router: int, number: int, size: int) -> None:
-        """Add a stub domain somewhere around its transit router, and its link to it."""
+        """Add a stub domain near its transit router, and the link between them."""
         owner, widths = self.routers[transit_router], self._widths
         middle = np.array((owner.x, owner.y), dtype=np.int64)
         lowest = np.maximum(middle - widths.stub, 0)
@@ -227,7 +227,7 @@ class _Draft:
             self._links[one[pair // len(other)], other[pair % len(other)]] = None
 
     def _draw_transit_and_stub(self) -> _Pair | None:
-        """A transit router and a router of a stub that hangs on another, if luck has it."""
+        """A random transit router and stub router, unless the stub is attached to that router."""
         domain = self._transit_domains[self._rng.integers(len(self._transit_domains))]
         transit_router = domain[self._rng.integers(len(domain))]
         router = int(self._rng.integers(len(self.routers)))
@@ -237,7 +237,7 @@ class _Draft:
         return min(transit_router, router), max(transit_router, router)
 
     def _draw_stub_and_stub(self) -> _Pair | None:
-        """Two routers of different stubs, if luck has it."""
+        """Two random stub routers, if they are of different stubs."""
         a, b = sorted(self._rng.integers(len(self.routers), size=2).tolist())
         if a in self._stub_of and b in self._stub_of and self._stub_of[a] != self._stub_of[b]:
             return a, b
@@ -250,13 +250,13 @@ class _Draft:
                 self._links[pair] = None
                 return
         raise TopologyError(
-            f"{name}: expected pairs of routers that are free for another link, found none in "
+            f"{name}: expected pairs of routers without a link, found none in "
             f"{_TRIES} draws; ask for fewer"
         )
 
 
 def _draw_sizes(rng: np.random.Generator, sizes: DomainSizes) -> list[list[list[int]]]:
-    """For each transit domain and each of its routers, the sizes of the stubs on it."""
+    """The sizes of the stubs on each router of each transit domain."""
     large = rng.choice(sizes.stub_domains, size=sizes.spare_stub_routers, replace=False)
     averages = np.full(sizes.stub_domains, sizes.routers_per_stub_domain)
     averages[large] += 1
@@ -281,7 +281,7 @@ def _vary_sizes(rng: np.random.Generator, averages: list[int]) -> list[int]:
 
 
 def _draw_connected_graph(rng: np.random.Generator, nodes: int, probability: float) -> list[_Pair]:
-    """The edges of a random graph, drawn again until all its nodes hang together."""
+    """The edges of a random graph, drawn again until it is connected."""
     first, second = np.triu_indices(nodes, 1)
     for _ in range(_TRIES):
         taken = np.flatnonzero(rng.random(len(first)) < probability)

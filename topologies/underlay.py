@@ -1,6 +1,6 @@
 """The underlay: routers, hosts and links as plain data (section 2 of the TDO paper).
 
-An underlay knows nothing of how it is run. Everything else (addresses, routes, namespaces,
+An underlay does not depend on the backend. Everything else (addresses, routes, namespaces,
 the simulator's queues) is derived from it, so one JSON file repeats a network exactly.
 """
 
@@ -16,13 +16,13 @@ from topologies.errors import TopologyError
 
 Role = Literal["router", "transit", "stub"]
 
-# Two names and a hyphen make an interface name, for which the kernel has 15 characters.
+# An interface name is two names and a hyphen; the kernel allows 15 characters.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,6}")
 
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """A router; an anonymous one forwards like any other but never answers a probe."""
+    """A router; an anonymous one forwards packets but never answers a probe."""
 
     name: str
     x: float = 0.0
@@ -44,7 +44,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One direction of a link; without a rate it takes packets as fast as they come.
+    """One direction of a link; without a rate it has no limit of packets per second.
 
     The queue holds packets that wait for a channel with a rate; packets under way do not count.
     """
@@ -71,14 +71,14 @@ class Link:
 
     @classmethod
     def symmetric(cls, a: str, b: str, delay_us: int) -> "Link":
-        """A link with the same delay both ways, and no limit but that."""
+        """A link with the same delay in both directions, and no rate, loss or queue."""
         channel = Channel(delay_us)
         return cls(a, b, channel, channel)
 
 
 @dataclass(frozen=True)
 class Underlay:
-    """A connected network of routers with hosts on it; `source` says how it came to be."""
+    """A connected network of routers with hosts; `source` records how it was made."""
 
     routers: tuple[Router, ...]
     links: tuple[Link, ...]
@@ -89,7 +89,7 @@ class Underlay:
         _check_nodes(self)
         _check_links(self)
         _check_connected(self)
-        _ = self.prefix  # raises when the addresses do not suffice
+        _ = self.prefix  # raises if there are not enough addresses
 
     @cached_property
     def router_index(self) -> dict[str, int]:
@@ -127,7 +127,7 @@ class Underlay:
 
     @cached_property
     def name_at(self) -> dict[str, str]:
-        """The name of every node, by address."""
+        """Names of nodes by address."""
         return {address: name for name, address in self.address.items()}
 
     def network(self, router: str) -> str:

@@ -38,7 +38,7 @@ def load_underlay(path: Path) -> Underlay:
 
 
 def underlay_to_json(underlay: Underlay) -> str:
-    """An underlay as JSON, with the address of every node for readers of other makes."""
+    """An underlay as JSON, with the address of every node for other programs."""
     parts = [
         f'"format": {json.dumps(FORMAT)}',
         f'"source": {json.dumps(dict(underlay.source), sort_keys=True)}',
@@ -50,7 +50,7 @@ def underlay_to_json(underlay: Underlay) -> str:
 
 
 def underlay_from_json(text: str, where: str) -> Underlay:
-    """The underlay that `underlay_to_json` wrote, or a person did; `where` names it in errors."""
+    """The underlay in a JSON text, generated or hand-written; `where` names it in errors."""
     try:
         return _read_document(json.loads(text))
     except json.JSONDecodeError as error:
@@ -104,7 +104,7 @@ def _read_document(document: Any) -> Underlay:
 
 
 def _read_list(document: dict[str, Any], key: str) -> list[tuple[str, Any]]:
-    """The items of a list in the document, each with the place it stands at."""
+    """The items of a list in the document, each with its place."""
     items = document.get(key, [])
     if not isinstance(items, list):
         raise TopologyError(f"{key}: expected a list, found {items!r}")

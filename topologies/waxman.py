@@ -1,12 +1,12 @@
 """Waxman networks as BRITE grows them (Medina et al., BRITE, 2001; Waxman, JSAC 6(9), 1988).
 
-Routers are placed at random on a plane and join one after another. A newcomer draws earlier
+Routers are placed at random on a plane and join one after another. A new router draws earlier
 routers until it has its links, and takes a drawn router at distance d with probability
 
     P(d) = link_share * exp(-d / (distance_scale * L))
 
-where L is the diagonal of the plane. Waxman and BRITE write alpha for `link_share` and beta
-for `distance_scale`; NetworkX has the two letters the other way round, so we use neither.
+where L is the diagonal of the plane. Waxman and BRITE call `link_share` alpha and
+`distance_scale` beta; NetworkX swaps the two letters, so neither is used here.
 """
 
 import math
@@ -21,7 +21,7 @@ from topologies.topology import Topology, TopologySettings
 from topologies.underlay import Link, Router, Underlay
 
 PLANE_KM = 1000
-# BRITE takes a link's length for kilometres that a signal crosses at the speed of light.
+# In BRITE, lengths are kilometres, and signals travel at the speed of light.
 _KM_PER_US = 0.299792458
 
 
@@ -43,9 +43,9 @@ def generate_waxman(
     link_share: float = 0.15,
     distance_scale: float = 0.2,
 ) -> Underlay:
-    """A Waxman network with `links_per_router` links for each router, from one seed.
+    """A random Waxman network with `links_per_router` links for each router.
 
-    `link_share` is for the record only: a newcomer goes on drawing until it has its links, so
+    `link_share` is only recorded: a new router draws until it has its links, so
     a smaller share would cost more draws and give the same networks.
 
     In the smallest networks one of the first routers may already be linked to nearly all
@@ -78,7 +78,7 @@ def check_waxman(link_share: float, distance_scale: float) -> None:
 
 
 def check_counts(nodes_name: str, nodes: int, links_name: str, links: int) -> None:
-    """Raise a TopologyError unless so many nodes fit on the plane and can have so many links."""
+    """Raise a TopologyError unless the nodes fit on the plane and can have the given links."""
     check_parameter(links_name, links, "1 or more", links >= 1)
     expected = f"more {nodes_name} than {links_name}, which is {links}"
     check_parameter(nodes_name, nodes, expected, nodes > links)
@@ -96,7 +96,7 @@ def grow_links(
     for maker in range(links_per_router, len(places)):
         chosen = _choose_near(rng, places, maker, everyone[:maker], links_per_router, reach_km)
         ends += [(maker, other) for other in chosen]
-    # The first routers had no one to join; they make their links when all others are there.
+    # The first routers have no earlier ones; they make their links after all others.
     for maker in range(links_per_router):
         linked = [newcomer for newcomer, other in ends if other == maker]
         others = np.setdiff1d(everyone[links_per_router:], linked)
@@ -113,11 +113,11 @@ def _choose_near(
     count: int,
     reach_km: float,
 ) -> list[int]:
-    """So many of the other routers, near ones more likely; all of them if there are fewer.
+    """`count` of the other routers, near ones more likely; all of them if there are fewer.
 
-    To draw uniformly and accept with probability P is to draw with weights P, and those who
-    come first after waiting at rates P are such a draw without repetition (Efraimidis and
-    Spirakis, 2006). Logarithms keep the far ones apart, whose rates are next to nothing.
+    Drawing uniformly and accepting with probability P is drawing with weights P. The ones that
+    come first after waiting times with rates P are such a draw without repetition (Efraimidis and
+    Spirakis, 2006). Logarithms distinguish far ones, whose rates are almost 0.
     """
     waiting = np.log(rng.standard_exponential(len(others)))
     waiting += distances(places[maker], places[others]) / reach_km
@@ -128,7 +128,7 @@ def _choose_near(
 
 
 def make_links(places: Places, ends: list[tuple[int, int]]) -> list[Link]:
-    """The links with the delay of light over their length, at least a microsecond."""
+    """The links with the delay of light over their length, at least 1 µs."""
     makers, others = np.array(ends).T
     lengths_km = distances(places[makers], places[others])
     return [

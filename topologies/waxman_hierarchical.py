@@ -1,13 +1,13 @@
 """Two-level Waxman networks as BRITE's top-down mode makes them (Medina et al., BRITE, 2001).
 
-A Waxman graph of autonomous systems; inside each of them a Waxman graph of routers; for each
-link between two autonomous systems one link between a border router of either.
+Autonomous systems form a Waxman graph, and so do the routers of each system. For each link
+between two autonomous systems, a border router of one is linked to one of the other.
 
 As in BRITE, every autonomous system covers the whole plane: the place of an autonomous system
 decides only which others it is linked to. A link between two of them is as long as the distance
 of its border routers, and the degree of a router counts the links that were made so far.
 
-We depart from BRITE where no router has the degree that the edge-connection method asks for: the
+We depart from BRITE where no router has the degree that the edge-connection method requires: the
 border router is then the one with the largest degree.
 """
 
@@ -62,7 +62,7 @@ class WaxmanHierarchical(Topology):
 
 
 def generate_waxman_hierarchical(hierarchy: Hierarchy = PAPER_HIERARCHY, *, seed: int) -> Underlay:
-    """A two-level Waxman network, from one seed; labels are `AS2.7` for router 7 of system 2."""
+    """A random two-level Waxman network; the label of router 7 of system 2 is `AS2.7`."""
     check_seed(seed)
     rng = np.random.default_rng(seed)
     system_links = _link_systems(rng, hierarchy)

@@ -25,9 +25,9 @@ class ChurnStep(NamedTuple):
 def draw_churn(
     seed: int, hosts: Sequence[str], events: int, schedule: Schedule, share: float, every: int
 ) -> tuple[ChurnStep, ...]:
-    """After every so many events a share of the hosts leaves, and those that left before return.
+    """After every `every` events a share of the hosts leaves, and those that left before return.
 
-    Steps lie between two events, so that no peer leaves in the moment when it publishes.
+    Steps are between two events, so that no peer leaves at the time when it publishes.
     """
     chance = Random(f"{seed}/churn")
     count = round(share * len(hosts))
@@ -59,7 +59,7 @@ def draw_crashes(
     chance = Random(f"{seed}/crashes")
     start_s, end_s = between_s
     gap_s = 60 / (share_per_min * len(hosts)) if share_per_min else math.inf
-    back_s: dict[str, float] = {}  # when each host that crashed is there again
+    back_s: dict[str, float] = {}  # the time of each crashed host's return
     steps: list[ChurnStep] = []
     for number in range(int((end_s - start_s) / gap_s)):
         at_s = start_s + (number + chance.random()) * gap_s

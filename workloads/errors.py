@@ -2,4 +2,4 @@
 
 
 class WorkloadError(ValueError):
-    """The settings, the hosts and the files given do not make a workload; its text is one line."""
+    """Settings, hosts or files from which no workload can be drawn; its text is one line."""

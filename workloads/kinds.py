@@ -37,7 +37,7 @@ def draw_workload(
     hosts: Sequence[str],
     places: Sequence[tuple[float, float]] | None = None,
 ) -> Workload:
-    """The workload that a section of an experiment file asks for; `places` are of the hosts."""
+    """The workload of a section of an experiment file; `places` are those of the hosts."""
     workload = find_workload(section["kind"])
     settings = read_settings(section, workload.Settings)
     if places is None:
@@ -46,5 +46,5 @@ def draw_workload(
 
 
 def read_settings(section: Mapping[str, Any], settings: type[Settings]) -> Settings:
-    """The settings of a section, which may have others beside."""
+    """The settings of the workload in a section, which may have other keys, too."""
     return msgspec.convert({**section, "kind": None}, settings)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-NEVER_US = 2**63 - 1  # an interest until then lasts to the end of the run
+NEVER_US = 2**63 - 1  # the end of an interest that lasts to the end of the run
 
 
 class OwnInterest(NamedTuple):

@@ -14,7 +14,7 @@ Similarities = NDArray[np.float64]
 
 
 def similarities(workload: Workload, peers: int) -> Similarities:
-    """For each pair of peers common events divided by those of either, 0 where there are none."""
+    """For each pair of peers, common events divided by events of either; 0 without events."""
     matched = np.zeros((peers, len(workload.publications)), dtype=np.float32)
     owner = workload.interests.peer[workload.matches.interest]
     matched[owner, workload.matches.event_id - 1] = 1
@@ -25,7 +25,7 @@ def similarities(workload: Workload, peers: int) -> Similarities:
 
 
 def mean_of_pairs(found: Similarities) -> float | None:
-    """The mean over all pairs of two peers, if there are two."""
+    """The mean over all pairs of peers; None for fewer than two peers."""
     peers = len(found)
     if peers < 2:
         return None
@@ -33,6 +33,6 @@ def mean_of_pairs(found: Similarities) -> float | None:
 
 
 def mean_of_links(found: Similarities, links: Iterable[tuple[int, int]]) -> float | None:
-    """The mean over some pairs, such as neighbours in an overlay, if there are any."""
+    """The mean over some pairs, such as neighbours in an overlay; None without pairs."""
     values = [float(found[pair]) for pair in links]
     return fmean(values) if values else None

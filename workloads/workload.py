@@ -34,7 +34,7 @@ class Interests:
     until_us: Numbers
 
     def __len__(self) -> int:
-        """How many interests there are."""
+        """The number of interests."""
         return len(self.peer)
 
 
@@ -47,7 +47,7 @@ class Publications:
     time_us: Numbers
 
     def __len__(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return len(self.peer)
 
 
@@ -142,7 +142,7 @@ class Workload:
 class WorkloadKind(ABC):
     """A kind of workload: its settings, and how it is drawn.
 
-    `pubsub` is the kind of publish/subscribe that a run with it uses unless told otherwise.
+    `pubsub` is the kind of publish/subscribe of a run with this workload if none is set.
     `matching` is the rule by which interests match events: equal topics, or points in boxes.
     `data_files` are the settings that name files, each with what is expected in the file.
     """
@@ -164,7 +164,7 @@ class WorkloadKind(ABC):
         hosts: Sequence[str],
         places: Sequence[tuple[float, float]],  # noqa: ARG003
     ) -> Workload:
-        """The workload of hosts at places in the plane; to most kinds it does not matter where."""
+        """The workload of hosts at places in the plane; most kinds do not use places."""
         return cls.draw(settings, seed, hosts)
 
     @classmethod

@@ -79,13 +79,13 @@ class Connection:
             channel = self._start(command)
             channel.set_combine_stderr(True)
         while piece := self._receive(channel):
-            on_output(piece)  # unguarded: what goes wrong in it is not the connection's fault
+            on_output(piece)  # not guarded: its errors are not errors of the connection
         return _status_of(channel)
 
     def converse(
         self, command: str, prompt: str, answer: str, on_output: Callable[[bytes], None]
     ) -> int:
-        """Run a command on a terminal, and answer whenever the prompt appears."""
+        """Run a command on a terminal, and send the answer whenever the prompt appears."""
         with self.guarded():
             channel = self._start(command, terminal=True)
         waiting = b""
@@ -101,7 +101,7 @@ class Connection:
         return _status_of(channel)
 
     def open_tunnel(self, host: str, port: int) -> Any:
-        """A channel to a machine behind this one, to be used like a socket."""
+        """A channel to a machine that is reached through this one; it is used like a socket."""
         with self.guarded():
             transport = self._client.get_transport()
             return transport.open_channel("direct-tcpip", (host, port), ("127.0.0.1", 0))
@@ -129,7 +129,7 @@ def _feed(channel: Any, given: str) -> None:
         channel.sendall(given.encode())
         channel.shutdown_write()
     except OSError as error:
-        if str(error) != "Socket is closed" or channel.exit_status < 0:  # it did not want to know
+        if str(error) != "Socket is closed" or channel.exit_status < 0:  # it ignores the answer
             raise
 
 

@@ -20,7 +20,7 @@ from testbed.remote.errors import RemoteError
 from testbed.remote.parcels import Parcel, environment_digest
 from testbed.remote.session import Say, Session
 
-_ENVIRONMENT_MB = 2_000  # what `scripts/setup` brings, and what pip needs meanwhile
+_ENVIRONMENT_MB = 2_000  # what `scripts/setup` installs, and what pip needs meanwhile
 _SPARE_MB = 20
 _NOT_FOUND = 127
 _OLDEST_PYTHON = (3, 11)
@@ -36,13 +36,13 @@ class Facts:
     is_root: bool
     python: tuple[int, ...]
     free_mb: float
-    projects: tuple[str, ...]  # that can be used, the latest first
+    projects: tuple[str, ...]  # digests of usable ones, the latest first
     sent: frozenset[str]
-    environments: Mapping[str, str]  # the folder of each, by the digest of what it is for
+    environments: Mapping[str, str]  # folders, by the digest of the packages they contain
 
 
 class FarMachine:
-    """A machine that runs are sent to; `folder` has all files of the testbed there."""
+    """A machine that runs are sent to; all files of the testbed are in `folder` there."""
 
     def __init__(self, session: Session, folder: str, say: Say) -> None:
         self.session = session
@@ -53,15 +53,15 @@ class FarMachine:
 
     @property
     def results(self) -> PurePosixPath:
-        """Where runs are there."""
+        """The folder of runs there."""
         return self.facts.folder / "results"
 
     def call(self, action: str, **arguments: Any) -> dict[str, Any]:
-        """The result of an action of the script; it is repeated if the connection is cut."""
+        """The result of an action of the script, which is repeated if the connection is cut."""
         return self.session.persist(lambda connection: self.ask_on(connection, action, **arguments))
 
     def ask_on(self, connection: Connection, action: str, **arguments: Any) -> dict[str, Any]:
-        """The same on a given connection, for what is repeated as a whole."""
+        """The same on a given connection, for actions that are repeated together."""
         return self._answer(connection.run(_script_command(action, arguments)))
 
     def call_as_root(self, action: str, **arguments: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class FarMachine:
         return self._answer(self.session.persist(lambda c: c.run(command, given)))
 
     def send(self, parcel: Parcel, kind: str) -> PurePosixPath:
-        """Send a parcel that is not there yet; returns its folder."""
+        """Send a parcel unless it is there already; returns its folder."""
         place = f"{kind}/{parcel.digest}"
         if place not in self.facts.sent:
             self._require_mb(2 * parcel.unpacked_bytes / 1e6 + len(parcel.content) / 1e6, "to send")
@@ -80,7 +80,7 @@ class FarMachine:
         return self.facts.folder / place
 
     def prepare(self, project: PurePosixPath, environment: str | None) -> None:
-        """Let a project that was sent have its Python environment, made by its own script."""
+        """Create the Python environment of a project with its own script, unless it has one."""
         if environment is not None:
             self.call("link", project=str(project), environment=environment)
             return
@@ -102,7 +102,7 @@ class FarMachine:
         before, _ = self.become_root() if as_root else ("", "")
         path = shlex.quote(str(project))
         words = " ".join(shlex.quote(word) for word in arguments)
-        # Bytecode written as root would stand in the user's way.
+        # The user could not remove bytecode that root wrote.
         return (
             f"cd {path} && {before}env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={path} "
             f".venv/bin/tdo {words}"
@@ -111,24 +111,24 @@ class FarMachine:
     def run_tdo(
         self, project: PurePosixPath, arguments: Sequence[str], as_root: bool = False
     ) -> Done:
-        """What `tdo` of a project there says; only for what can be repeated."""
+        """The result of a `tdo` command of a project there; it may be repeated."""
         command = self.tdo(project, arguments, as_root)
         given = self.become_root()[1] if as_root else ""
         return self.session.persist(lambda connection: connection.run(command, given))
 
     def become_root(self) -> tuple[str, str]:
-        """What to put before a command that needs root, and what to give it to read."""
+        """The prefix of a command that requires root, and its standard input."""
         if self._root is None:
             self._root = ("", "") if self.facts.is_root else self._find_sudo()
         return self._root
 
     def find_project(self) -> PurePosixPath | None:
-        """The latest version of the project there that can be asked something."""
+        """The latest usable version of the project there."""
         known = self._look(str(self.facts.folder)).projects
         return self.facts.folder / "projects" / known[0] if known else None
 
     def follow(self, run_id: str, on_output: Callable[[bytes], None]) -> None:
-        """Pass on the log of a run from its beginning, as it grows, until the run has ended."""
+        """Print the log of a run from its beginning until the run has ended."""
         received = 0
 
         def go_on(connection: Connection) -> int:
@@ -160,7 +160,7 @@ class FarMachine:
     def _answer(self, done: Done) -> dict[str, Any]:
         if done.status == _NOT_FOUND:
             raise RemoteError(
-                f"{self.name}: expected python3 there, found none; type there: sudo apt-get "
+                f"{self.name}: expected python3 there, found none; run there: sudo apt-get "
                 "install -y python3 python3-venv"
             )
         if done.status != 0:
@@ -198,14 +198,14 @@ class FarMachine:
             )
 
     def _password_for_setup(self) -> str:
-        """What `sudo` may ask for in the script; it may find that it needs no sudo at all."""
+        """The password that `sudo` may ask for in the script."""
         try:
             return self.become_root()[1].strip()
         except RemoteError:
             return ""
 
     def _set_up(self, project: PurePosixPath, password: str) -> None:
-        """Run the project's own script; one at a time, as two would stand in each other's way."""
+        """Run the project's setup script; a lock ensures that only one runs at a time."""
         lock = shlex.quote(str(self.facts.folder / "lock"))
         command = (
             f"cd {shlex.quote(str(project))} && SUDO_PROMPT={_PROMPT} flock {lock} scripts/setup"
@@ -231,8 +231,8 @@ class FarMachine:
             raise self._failure(f"scripts/setup failed there: {words}")
 
     def _find_sudo(self) -> tuple[str, str]:
-        """How sudo is to be called, with the user's password if it wants one."""
-        asking = "env LC_ALL=C sudo -n true"  # in the language that we read
+        """The command line of sudo, and the user's password if sudo requires one."""
+        asking = "env LC_ALL=C sudo -n true"  # messages in English
         tried = self.session.persist(lambda connection: connection.run(asking))
         if tried.status == 0:
             return "sudo -n ", ""
@@ -245,7 +245,7 @@ class FarMachine:
         if password is None:
             raise RemoteError(
                 f"{self.name}: sudo asks for a password there, and there is no terminal to type it "
-                f"at; type this command at one, or let {destination.user} use sudo without"
+                f"at; run this command in one, or let {destination.user} use sudo without"
             )
         before, given = "sudo -k -S -p '' ", f"{password}\n"
         checked = self.session.persist(lambda connection: connection.run(f"{before}true", given))

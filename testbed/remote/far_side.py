@@ -1,6 +1,6 @@
-"""The script that is run on the other machine, by whatever `python3` is there.
+"""The script that runs on the other machine with any `python3` there.
 
-It is sent with each command, so it always fits the near side, and uses nothing but the
+It is sent with each command, so its version is that of the sender. It uses only the
 standard library of Python 3.9. It prints one JSON object, except `follow`, which prints a log.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 
 PIECE = 1 << 20
 POLL_S = 0.3
-TICKS_FIELD = 19  # of /proc/PID/stat, after the command's name: when the process started
+TICKS_FIELD = 19  # field of /proc/PID/stat, after the command's name: start time of the process
 
 
 def look(folder: str) -> dict[str, Any]:
@@ -50,13 +50,13 @@ def look(folder: str) -> dict[str, Any]:
 
 
 def make_room(folder: str, archive: str) -> dict[str, Any]:
-    """Make the folder that an archive is to be sent to."""
+    """Create the folder for an archive."""
     (Path(folder) / archive).parent.mkdir(parents=True, exist_ok=True)
     return {}
 
 
 def unpack(folder: str, archive: str, place: str, digest: str) -> dict[str, Any]:
-    """Check an archive and unpack it into its place, in one step for whoever looks."""
+    """Check an archive and unpack it; other processes see all of it or nothing."""
     parcel, final = Path(folder, archive), Path(folder, place)
     plain, partial = parcel.with_suffix(".plain"), final.with_name(final.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -71,7 +71,7 @@ def unpack(folder: str, archive: str, place: str, digest: str) -> dict[str, Any]
         partial.mkdir(parents=True)
         with tarfile.open(plain) as files:
             files.extractall(partial)
-        if final.exists():  # another command was quicker
+        if final.exists():  # another command was faster
             shutil.rmtree(partial)
         else:
             partial.rename(final)
@@ -86,19 +86,19 @@ def unpack(folder: str, archive: str, place: str, digest: str) -> dict[str, Any]
 
 
 def link(project: str, environment: str | None) -> dict[str, Any]:
-    """Let a project use a Python environment, or none but what its `scripts/setup` makes."""
+    """Link a project to a Python environment; None: that of its own `scripts/setup`."""
     if environment is not None:
         environment = str(Path(environment).expanduser().absolute())
     place = Path(project, ".venv")
     linked = str(place.readlink()) if place.is_symlink() else None
     if environment == linked or (linked is None and any(place.glob("installed-*"))):
-        return {}  # its own may be in use
+        return {}  # its own environment may be in use
     if environment is not None and not Path(environment, "bin/tdo").exists():
         raise OSError(f"{environment}: expected a Python environment with bin/tdo, found none")
     if linked is not None:
         place.unlink()
     elif environment is not None and place.exists():
-        shutil.rmtree(place)  # half made
+        shutil.rmtree(place)  # incomplete
     if environment is not None:
         place.symlink_to(environment)
     return {}
@@ -140,7 +140,7 @@ def is_running(pid: int, started: int) -> bool:
 
 
 def list_files(directory: str) -> dict[str, Any]:
-    """All that is in a directory: sizes, digests, modes and times, and where links lead."""
+    """All entries of a directory: sizes, digests, modes and times, and targets of links."""
     root = Path(directory)
     entries: dict[str, dict[str, Any]] = {}
     for path in (root, *sorted(root.rglob("*"))):
@@ -151,7 +151,7 @@ def list_files(directory: str) -> dict[str, Any]:
         elif path.is_file():
             entry.update(size=about.st_size, sha256=digest_of(path, about.st_size))
         elif not path.is_dir():
-            continue  # sockets and the like are no results
+            continue  # sockets and other special files are not fetched
         entries[str(path.relative_to(root))] = entry
     return {"entries": entries}
 
@@ -163,7 +163,7 @@ def digest_beginnings(directory: str, lengths: dict[str, int]) -> dict[str, Any]
 
 
 def digest_of(path: Path, length: int) -> str:
-    """The digest of so many first bytes of a file."""
+    """The digest of the first bytes of a file."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while length > 0:
@@ -180,7 +180,7 @@ def tidy(
 ) -> dict[str, Any]:
     """Remove what was sent, except these projects, and these runs, given by id and directory.
 
-    While runs go on, experiments stay.
+    Experiments are not removed while any run is going on.
     """
     ours = Path(folder)
     kept = {ours / "projects" / Path(project).name for project in kept_projects}
@@ -206,7 +206,7 @@ def tidy(
 
 
 def drop_what_is_empty(folder: Path) -> None:
-    """Remove folders of ours that have nothing in them, and links that lead nowhere."""
+    """Remove empty folders of ours, and broken links."""
     for results in folder.glob("results/*"):
         latest = results / "latest"
         if latest.is_symlink() and not latest.exists():
@@ -233,7 +233,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any] | None]] = {
 
 
 def main() -> None:
-    """Do the action that the command line names, with the JSON object on it as arguments."""
+    """Run the action on the command line, with the JSON object there as its arguments."""
     try:
         answer = ACTIONS[sys.argv[1]](**json.loads(sys.argv[2]))
     except (OSError, EOFError, tarfile.TarError) as error:

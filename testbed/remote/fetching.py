@@ -17,7 +17,7 @@ from testbed.remote.connection import Connection
 from testbed.remote.errors import RemoteError
 from testbed.remote.far_machine import FarMachine
 
-_PIECE = 32_768  # what one answer of the other side brings
+_PIECE = 32_768  # per answer of the other machine
 _REQUESTS_AT_ONCE = 64
 _SPARE_BYTES = 16_000_000
 _ATTEMPTS = 3
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, a folder or a link; only files have a size, only links lead somewhere."""
+    """A file, a folder or a link; only files have a size, only links have a target."""
 
     name: str
     mode: int
@@ -56,7 +56,7 @@ def fetch_directory(far: FarMachine, directory: PurePosixPath, parent: Path, say
 
 
 def _read_entries(far: FarMachine, directory: PurePosixPath) -> Iterator[Entry]:
-    """The files to fetch; names that lead out of the directory are refused."""
+    """The files to fetch; names outside of the directory are refused."""
     for name, about in far.call("list_files", directory=str(directory))["entries"].items():
         leads_to = about.get("leads_to")
         reached = os.path.normpath(PurePosixPath(name).parent / (leads_to or "."))
@@ -75,8 +75,8 @@ def _claim(partial: Path, source: str) -> Path:
         found = mark.read_text() if mark.exists() else "something else"
         if found != source:
             raise UsageError(
-                f"{partial}: expected what an earlier fetch from {source} left, or nothing, found "
-                f"{found}; move it away, or choose another folder with --out"
+                f"{partial}: expected no such directory, or one of an earlier fetch from {source}, "
+                f"found {found}; move it away, or choose another folder with --out"
             )
     partial.mkdir(parents=True, exist_ok=True)
     mark.write_text(source)
@@ -99,19 +99,19 @@ def _require_same(final: Path, entries: list[Entry]) -> None:
         path = final / entry.name
         if entry.size is not None and not _is_whole(path, entry):
             raise UsageError(
-                f"{final}: expected nothing of this name, or the same as there, found another "
+                f"{final}: expected no such directory, or the same run as there, found another "
                 f"{entry.name}; move it away, or choose another folder with --out"
             )
 
 
 class _Fetch:
-    """The fetching of one directory, over as many connections as it takes."""
+    """The fetching of one directory, over one or more connections."""
 
     def __init__(self, far: FarMachine, directory: PurePosixPath, place: Path, say: Say) -> None:
         self._far, self._directory, self._place, self._say = far, directory, place, say
 
     def bring(self, entries: list[Entry]) -> None:
-        """Bring everything, and make it the same as there."""
+        """Fetch everything, with the same modes and times."""
         self._remove_others({entry.name for entry in entries})
         for entry in entries:
             if entry.size is None and entry.leads_to is None:
@@ -129,7 +129,7 @@ class _Fetch:
                 f"{self._far.name}: {self._directory / broken[0].name}: expected the digest "
                 f"{broken[0].sha256[:12]}…, found another {_ATTEMPTS} times; does it still change?"
             )
-        for entry in reversed(entries):  # a folder after what is in it
+        for entry in reversed(entries):  # a folder after its content
             self._finish(entry)
 
     def _remove_others(self, wanted: set[str]) -> None:
@@ -138,13 +138,13 @@ class _Fetch:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
 
     def _bring_on(self, connection: Connection, files: tuple[Entry, ...]) -> None:
-        """Bring what is missing of some files, on one connection."""
+        """Fetch the missing parts of some files, on one connection."""
         missing = tuple(e for e in files if not _is_whole(self._place / e.name, e))
         for entry, offset in self._find_offsets(connection, missing).items():
             self._bring_file(connection, entry, offset)
 
     def _find_offsets(self, connection: Connection, files: tuple[Entry, ...]) -> dict[Entry, int]:
-        """Where each file goes on: at its length here, if that is how it begins there."""
+        """The offset at which each file continues: its length here, if that part is equal there."""
         begun: dict[str, int] = {}
         for entry in files:
             length = _length(self._place / entry.name)

@@ -3,7 +3,7 @@
 An unknown or changed key is refused, whatever `StrictHostKeyChecking` says. There is one exception,
 for Vagrant, whose machines are often created again: its configuration has `StrictHostKeyChecking
 no` and `UserKnownHostsFile /dev/null`. Both together are accepted, with a message, if the
-connection is to this machine's loopback address, which nobody can intercept. The key must stay the
+connection is to this machine's loopback address, which cannot be intercepted. The key must stay the
 same while the command runs.
 """
 
@@ -26,14 +26,14 @@ def fingerprint(key: Any) -> str:
 
 
 class KeyCheck:
-    """Which keys are accepted; lives as long as a command, over all its connections."""
+    """The check of host keys; one object for all connections of a command."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._accepted: dict[str, Any] = {}
 
     def apply(self, client: Any, destination: Destination, address: str | None) -> None:
-        """Let a client know the keys, and what to do about others; `address` is the peer's."""
+        """Give a client the known keys and the rule for others; `address` is the peer's."""
         for path in destination.known_hosts:
             try:
                 client.load_system_host_keys(str(path))
@@ -42,7 +42,7 @@ class KeyCheck:
         client.set_missing_host_key_policy(_Unknown(self, destination, address))
 
     def judge_unknown(self, destination: Destination, address: str | None, key: Any) -> None:
-        """Raise, unless this is the exception that the module speaks of."""
+        """Raise, unless the exception described in the module's docstring applies."""
         name = destination.key_name
         if destination.is_unchecked_wanted and _is_loopback(address):
             accepted = self._accepted.setdefault(name, key)
@@ -50,19 +50,19 @@ class KeyCheck:
                 raise changed_key(destination, key)
             if accepted is key:
                 self._say(
-                    f"{name}: its key {fingerprint(key)} is not checked, as the SSH configuration "
-                    "says, and the machine is on this one"
+                    f"{name}: its key {fingerprint(key)} is not checked: the SSH configuration "
+                    "turns the check off, and the address is loopback"
                 )
             return
         raise RemoteError(
             f"{destination.name}: unknown host key {fingerprint(key)}; compare it with `ssh-keygen "
-            f"-lf /etc/ssh/ssh_host_ed25519_key.pub` typed there, then add it: ssh-keyscan -p "
+            f"-lf /etc/ssh/ssh_host_ed25519_key.pub` run there, then add it: ssh-keyscan -p "
             f"{destination.port} {destination.host} >> ~/.ssh/known_hosts"
         )
 
 
 class _Unknown:
-    """What Paramiko asks about a key that no file has."""
+    """The policy that Paramiko calls for an unknown key."""
 
     def __init__(self, check: KeyCheck, destination: Destination, address: str | None) -> None:
         self._check, self._destination, self._address = check, destination, address
@@ -73,10 +73,10 @@ class _Unknown:
 
 
 def changed_key(destination: Destination, key: Any) -> RemoteError:
-    """The error for a machine that is not the one it was."""
+    """The error for a machine whose key has changed."""
     return RemoteError(
-        f"{destination.name}: the host key CHANGED and is now {fingerprint(key)}; someone may be "
-        f"in between. Only if the machine was reinstalled: ssh-keygen -R "
+        f"{destination.name}: the host key CHANGED and is now {fingerprint(key)}; someone may "
+        f"intercept the connection. Only if the machine was reinstalled: ssh-keygen -R "
         f"'{destination.key_name}', and add the new key"
     )
 

@@ -20,12 +20,12 @@ from testbed.remote.ssh_settings import find_destination
 from testbed.run.directory import point_latest
 from testbed.sweeps.file import Sweep
 
-Run = dict[str, Any]  # as `tdo status --json` has it
+Run = dict[str, Any]  # as in `tdo status --json`
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the other machine is, and where things of ours are on it."""
+    """The other machine, and our folders on it."""
 
     host: str
     ssh_config: Path | None = None
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A run to be done: its file, what the file says, and options for `tdo run` there."""
+    """A run to start: its file, its experiments, and the options of `tdo run` there."""
 
     file: Path
     sweep: Sweep
@@ -67,12 +67,12 @@ def start_run(far: FarMachine, place: Place, order: Order, say: Say) -> str:
     _start(
         far, run_id, far.tdo(project, ["run", str(experiment), *options], needs_root), needs_root
     )
-    say(f"run {run_id} started there; its state: tdo remote status {far.name} {run_id}")
+    say(f"run {run_id} started there; to see its state: tdo remote status {far.name} {run_id}")
     return run_id
 
 
 def _start(far: FarMachine, run_id: str, command: str, needs_root: bool) -> None:
-    """Start the run once, even if we are cut off and do not hear that it did."""
+    """Start the run once, even if the connection is cut before the answer arrives."""
     given = far.become_root()[1] if needs_root else ""
     state = str(far.results / ".runs" / run_id / "state.json")
 
@@ -95,19 +95,19 @@ def _start(far: FarMachine, run_id: str, command: str, needs_root: bool) -> None
 
 
 def require_emulation(far: FarMachine, project: PurePosixPath) -> None:
-    """Raise with what is missing there, and the command that mends it."""
+    """Raise with what is missing there, and the command that installs it."""
     done = far.run_tdo(project, ["doctor", "--json"], as_root=True)
     answer = last_object(far.name, done)
     if not answer["can_emulate"]:
         miss = next(f for f in answer["findings"] if f["is_needed"] and not f["is_good"])
         raise RemoteError(
             f"{far.name}: expected a machine that can emulate networks, found {miss['name']}: "
-            f"{miss['found']}; type there: {miss['remedy']}"
+            f"{miss['found']}; run there: {miss['remedy']}"
         )
 
 
 def require_quiet(far: FarMachine, project: PurePosixPath) -> None:
-    """Raise if another emulated run is going on there, because both would be late."""
+    """Raise if another emulated run is going on there: both would have late packets."""
     answer = _ask_status(far, project, [])
     others = [
         f"run {run['id']} ({run['progress']})"
@@ -118,12 +118,12 @@ def require_quiet(far: FarMachine, project: PurePosixPath) -> None:
     if others:
         raise RemoteError(
             f"{far.name}: expected no other emulated run going on there, found {others[0]}; wait "
-            f"for it, or start this one beside it with --beside, which makes both less exact"
+            f"for it, or start this one anyway with --beside; both may then be late"
         )
 
 
 def read_status(far: FarMachine) -> dict[str, Any]:
-    """All runs and networks there, as `tdo status --all --json` has them."""
+    """All runs and networks there, as in `tdo status --all --json`."""
     project = far.find_project()
     if project is None:
         return {"runs": [], "networks": []}
@@ -131,7 +131,7 @@ def read_status(far: FarMachine) -> dict[str, Any]:
 
 
 def find_run(far: FarMachine, wanted: str) -> Run:
-    """The run there with an id, of which the beginning is enough."""
+    """The run there with an id; its beginning is sufficient."""
     runs: list[Run] = read_status(far)["runs"]
     found = [run for run in runs if run["id"] == wanted]
     found = found or [run for run in runs if run["id"].startswith(wanted)]
@@ -147,7 +147,7 @@ def _ask_status(far: FarMachine, project: PurePosixPath, more: Sequence[str]) ->
 
 
 def follow_run(far: FarMachine, run_id: str, on_line: Callable[[str], None]) -> Run:
-    """Hand over what a run prints, line by line, until it ends; returns how it ended."""
+    """Print the output of a run, line by line, until it ends; returns its final state."""
     waiting = b""
 
     def take(piece: bytes) -> None:
@@ -171,7 +171,7 @@ def fetch_run(far: FarMachine, run: Run, results: Path, say: Say) -> Path:
         )
     if run["directory"] is None:
         why = run["died"] or "its directory is gone"
-        raise RemoteError(f"{run['id']}: it left nothing to fetch on {far.name}: {why}")
+        raise RemoteError(f"{run['id']}: nothing to fetch on {far.name}: {why}")
     directory = PurePosixPath(run["directory"])
     for name in (run["name"], directory.name, run["id"]):
         if not NAME_PATTERN.fullmatch(name):
@@ -200,12 +200,12 @@ def _mark_fetched(far: FarMachine, run_id: str) -> None:
     try:
         far.session.persist(leave)
     except OSError:
-        return  # the disk is full, or the folder another user's; then it is kept
+        return  # the disk is full, or the folder is another user's; the run is kept
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What is removed and what stays; `left` has the reasons for the latter."""
+    """What is removed and what is kept; `left` has the reasons."""
 
     runs: list[Run]
     kept_projects: list[str]
@@ -214,7 +214,7 @@ class Cleaning:
 
 
 def clean_there(far: FarMachine, with_runs: bool) -> tuple[list[str], list[str]]:
-    """Remove what we put there; returns what was removed and what was left, and why."""
+    """Remove our files there; returns what was removed, and what was kept and why."""
     project = far.find_project()
     removed: list[str] = []
     if project is not None:
@@ -234,23 +234,25 @@ def clean_there(far: FarMachine, with_runs: bool) -> tuple[list[str], list[str]]
 
 
 def plan_cleaning(runs: Sequence[Run], project: str, with_runs: bool) -> Cleaning:
-    """What goes of these runs, and which projects; this one stays as long as a run does.
+    """What to remove of these runs and projects; one project stays as long as a run does.
 
-    Without a project there, nobody could list, fetch or remove what is left.
+    Without a project there, remaining runs could not be listed, fetched or removed.
     """
     live = [run for run in runs if run["phase"] in GOING_ON]
     ended = [run for run in runs if run not in live]
     gone = [run for run in ended if with_runs and _is_dispensable(run)]
     kept = [run for run in ended if run not in gone]
-    left = [f"run {run['id']} and its project: it goes on" for run in live]
+    left = [f"run {run['id']} and its project: the run is going on" for run in live]
     left += [_why_left(run) for run in kept]
-    left += [f"project {project}: it lists and fetches the runs that are left"] if kept else []
+    left += (
+        [f"project {project}: it is needed to list and fetch the remaining runs"] if kept else []
+    )
     projects = [run["project"] for run in live] + ([project] if kept else [])
     return Cleaning(gone, projects, bool(live), left)
 
 
 def _is_dispensable(run: Run) -> bool:
-    """Whether a run that has ended was fetched, or left nothing to fetch."""
+    """Whether a run has ended, and was fetched or has nothing to fetch."""
     return run["is_fetched"] or run["directory"] is None
 
 

@@ -1,6 +1,6 @@
-"""Which keys are offered, and in which order: those of files, then those of the agent.
+"""The keys that are offered, in order: those of files, then those of the agent.
 
-As with OpenSSH, a key that the configuration names and that is locked, or only there as a `.pub`
+As with OpenSSH, a key that the configuration names and that is locked, or exists only as a `.pub`
 file, is used from the agent; under `IdentitiesOnly` the agent's other keys are not offered.
 """
 
@@ -24,7 +24,7 @@ class Keys(AuthStrategy):  # type: ignore[misc]  # Paramiko has no types
         self._destination = destination
 
     def get_sources(self) -> Iterator[PrivateKey]:
-        """Each key that is to be tried; whether a file could be used is known afterwards."""
+        """The keys to try; whether a file is usable is known afterwards."""
         held, tried = _agent_keys(), set()
         for path in self._destination.identity_files:
             file = _KeyFile(self._destination.user, path)
@@ -37,7 +37,7 @@ class Keys(AuthStrategy):  # type: ignore[misc]  # Paramiko has no types
             yield from self._held([key for key in held if key.asbytes() not in tried])
 
     def authenticate(self, transport: Any) -> Any:
-        """Try the keys; answer at the terminal what a server may want besides."""
+        """Try the keys; the user answers further prompts of the server in the terminal."""
         result = super().authenticate(transport)
         if result[-1].result:
             transport.auth_interactive_dumb(self._destination.user)
@@ -64,7 +64,7 @@ class _KeyFile(PrivateKey):  # type: ignore[misc]  # Paramiko has no types
     def authenticate(self, transport: Any) -> Any:
         try:
             self.pkey = paramiko.PKey.from_path(self._path)
-        except TypeError as error:  # so `cryptography` says that it wants a passphrase
+        except TypeError as error:  # error of `cryptography` for a missing passphrase
             raise paramiko.PasswordRequiredException(f"{self._path} is locked") from error
         return super().authenticate(transport)
 
@@ -77,7 +77,7 @@ def _agent_keys() -> Sequence[Any]:
 
 
 def _public_part(path: Path) -> bytes | None:
-    """What the `.pub` file of a key says, if there is one."""
+    """The public key in a `.pub` file, or None without one."""
     public = path if path.suffix == ".pub" else path.with_name(f"{path.name}.pub")
     with suppress(OSError, ValueError, IndexError):
         return base64.b64decode(public.read_text().split()[1])

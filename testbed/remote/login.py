@@ -1,4 +1,4 @@
-"""Getting in: with the user's keys and agent, or else with a password typed at the terminal."""
+"""Login with the user's keys and agent, or else with a password typed in the terminal."""
 
 import getpass
 import logging
@@ -19,19 +19,21 @@ _KEEPALIVE_S = 15
 _SSH_PORT = 22
 _TYPED = {"password", "keyboard-interactive"}
 
-OpenLink = Callable[[], tuple[Any, str | None]]  # what carries the bytes, and the peer's address
+OpenLink = Callable[[], tuple[Any, str | None]]  # the transport, and the peer's address
 
-logging.getLogger("paramiko").addHandler(logging.NullHandler())  # we say it in one line
+logging.getLogger("paramiko").addHandler(
+    logging.NullHandler()
+)  # its errors are reported in one line
 
 
 @dataclass
 class Secrets:
-    """What the user was asked for, kept while the command runs, so that it is asked once."""
+    """Passwords that the user typed, kept while the command runs, so that each is typed once."""
 
     known: dict[str, str] = field(default_factory=dict)
 
     def ask(self, what: str) -> str | None:
-        """The answer of the person at the terminal, or None if there is nobody."""
+        """The answer of the user, or None without a terminal."""
         if what not in self.known and sys.stdin.isatty():
             self.known[what] = getpass.getpass(f"{what}: ")
         return self.known.get(what)
@@ -85,8 +87,8 @@ def _connect(
 def _ask_for_password(
     client: Any, destination: Destination, error: Exception, secrets: Secrets, name: str
 ) -> None:
-    """Let the user type a password for the next attempt; raise if that is no way in."""
-    who = f"{destination.name}: expected {destination.user} to be let in"
+    """Ask the user for a password for the next attempt; raise if the server accepts none."""
+    who = f"{destination.name}: expected to log in as {destination.user}"
     taken = _ways_in(client, destination.user)
     client.close()
     if name in secrets.known:
@@ -95,13 +97,14 @@ def _ask_for_password(
     ways = ", ".join(taken) or "nothing more"
     if not _TYPED & set(taken) or secrets.ask(name) is None:
         raise RemoteError(
-            f"{who}, found: no key was accepted (the server takes {ways}){hint}; add yours with "
-            f"ssh-copy-id, name it with IdentityFile, or type the password at a terminal"
+            f"{who}, found: no key was accepted (the server accepts: {ways}){hint}; add yours with "
+            "ssh-copy-id, name it with IdentityFile, or run the command in a terminal to type the "
+            "password"
         ) from error
 
 
 def _ways_in(client: Any, user: str) -> list[str]:
-    """How a server would let a user in, as far as it still says."""
+    """The login methods that a server accepts for a user."""
     try:
         client.get_transport().auth_none(user)
     except paramiko.BadAuthenticationType as answer:

@@ -1,6 +1,6 @@
-"""What is sent: the project, and an experiment with the files it names, each as one archive.
+"""Archives to send: the project, and an experiment with the files it names.
 
-An archive has its name from what is in it, so what is there already is not sent again, and two
+An archive is named by a digest of its content, so nothing is sent twice, and two
 versions of the project never mix. The same files give the same archive.
 """
 
@@ -38,7 +38,7 @@ _MOST_BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """An archive, compressed, with the digest of what is in it."""
+    """A compressed archive with the digest of its content."""
 
     digest: str
     content: bytes
@@ -46,7 +46,7 @@ class Parcel:
 
 
 def pack(files: Mapping[PurePosixPath, Path]) -> Parcel:
-    """The parcel of some files under the names they are to have."""
+    """The parcel of some files under given names."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, path in sorted(files.items()):
@@ -61,11 +61,11 @@ def pack(files: Mapping[PurePosixPath, Path]) -> Parcel:
 
 
 def pack_project(root: Path = PROJECT) -> Parcel:
-    """The project as it is now, with what is not committed yet, without what git ignores."""
+    """The project with uncommitted changes, without files that git ignores."""
     missing = [name for name in _NEEDED if not (root / name).is_file()]
     if missing:
         raise RemoteError(
-            f"{root}: expected the project's folder, to send it, found no {missing[0]}; run "
+            f"{root}: expected the folder of the project, found no {missing[0]}; run "
             f"`.venv/bin/tdo` of a checkout"
         )
     names = _ask_git(root) or sorted(_walk(root))
@@ -75,13 +75,13 @@ def pack_project(root: Path = PROJECT) -> Parcel:
         largest = max(sizes, key=lambda path: sizes[path])
         raise RemoteError(
             f"{root}: expected a project of at most {_MOST_BYTES / 1e6:.0f} MB to send, found "
-            f"{sum(sizes.values()) / 1e6:.0f} MB; move {largest} away, or let git ignore it"
+            f"{sum(sizes.values()) / 1e6:.0f} MB; move {largest} away, or add it to .gitignore"
         )
     return pack(files)
 
 
 def environment_digest(root: Path = PROJECT) -> str:
-    """What the Python environment depends on; `scripts/setup` marks it in the same way."""
+    """The digest of what the Python environment depends on, as `scripts/setup` writes it."""
     content = (root / "setup.py").read_bytes() + (root / "pyproject.toml").read_bytes()
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
 
@@ -89,8 +89,8 @@ def environment_digest(root: Path = PROJECT) -> str:
 def pack_experiment(file: Path, sweep: Sweep) -> tuple[Parcel, PurePosixPath]:
     """An experiment file with the files it names, and the file's name in the parcel.
 
-    The files keep their places relative to each other, so what is said in them stays true. Data
-    files of another folder are packed as if they were in the experiment's, where they are found.
+    The files keep their relative paths, so references between them stay valid. Data
+    files of another folder are packed into the experiment's folder, where they are looked up.
     """
     folder = file.parent.resolve()
     named = {
@@ -108,7 +108,7 @@ def pack_experiment(file: Path, sweep: Sweep) -> tuple[Parcel, PurePosixPath]:
 
 
 def _find_data(file: Path, folder: Path, sweep: Sweep) -> Iterator[tuple[Path, Path]]:
-    """Where the data files of a sweep are to be on the other machine, and where they are here."""
+    """The paths of a sweep's data files on the other machine, and their paths here."""
     for swept in sweep.experiments:
         for key, name in swept.data_files.items():
             path = find_data_file(name, folder, swept.experiment.data)
@@ -131,7 +131,7 @@ def _find_named(file: Path, folder: Path, name: str) -> Path:
 
 
 def _ask_git(root: Path) -> list[str]:
-    """What git knows or would add; nothing if this is no checkout, or there is no git."""
+    """The files that git tracks or would add; None without a checkout or git."""
     if not (root / ".git").exists():
         return []
     listing = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]

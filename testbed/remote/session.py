@@ -15,7 +15,7 @@ from testbed.remote.host_keys import KeyCheck
 from testbed.remote.login import Secrets, log_in
 from testbed.remote.ssh_settings import Destination, find_destination
 
-_DEAD_AFTER_MS = 60_000  # a peer that acknowledges nothing for so long is gone
+_DEAD_AFTER_MS = 60_000  # a peer that acknowledges nothing for this time is lost
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0)
 _MOST_JUMPS = 8
 
@@ -36,7 +36,7 @@ class Session:
         self._failures = 0
 
     def __enter__(self) -> "Session":
-        """Connect; a machine that cannot be reached at all is not tried twice."""
+        """Connect; an unreachable machine is an error at once."""
         self._connection = self._connect()
         return self
 
@@ -45,9 +45,9 @@ class Session:
         self._drop()
 
     def persist(self, action: Callable[[Connection], T]) -> T:
-        """What the action returns; it is repeated on a new connection when one is cut.
+        """The result of an action, which is repeated on a new connection when one is cut.
 
-        Patience ends when several connections in a row have brought no progress.
+        It fails when several connections in a row have made no progress.
         """
         self.note_progress()
         while True:
@@ -66,8 +66,8 @@ class Session:
     def _pause(self, lost: Exception) -> None:
         if self._failures == len(_PAUSES_S):
             raise RemoteError(
-                f"{self.destination.name}: the connection is gone ({lost}), and {self._failures} "
-                f"attempts brought nothing more; what runs there goes on, see `tdo remote status "
+                f"{self.destination.name}: the connection is lost ({lost}), and {self._failures} "
+                f"attempts made no progress; runs there continue, see `tdo remote status "
                 f"{self.destination.name}`"
             ) from lost
         if self._failures == 0:
@@ -98,7 +98,7 @@ class Session:
             ) from error
 
     def _open_link(self, destination: Destination, most_jumps: int) -> tuple[Any, str | None]:
-        """What carries the bytes, and the peer's address if it is a socket of ours."""
+        """The transport, and the peer's address if it is a direct socket."""
         if destination.proxy_jump:
             if most_jumps == 0:
                 raise RemoteError(

@@ -1,7 +1,7 @@
-"""Where a name leads and how to get in: the user's SSH configuration, read as `ssh` reads it.
+"""The address and the login of a host: the user's SSH configuration, read as `ssh` reads it.
 
 `ssh -G` resolves a configuration with all it includes and matches; where there is no `ssh`,
-Paramiko's reader does it, which knows no `Include`.
+Paramiko's reader does it, without `Include`.
 """
 
 import getpass
@@ -36,7 +36,7 @@ class Destination:
     key_alias: str | None
     proxy_jump: str | None
     proxy_command: str | None
-    is_unchecked_wanted: bool  # StrictHostKeyChecking no, and nowhere to remember keys
+    is_unchecked_wanted: bool  # StrictHostKeyChecking no, and UserKnownHostsFile /dev/null
     config: Path | None = None
 
     @property
@@ -48,7 +48,7 @@ class Destination:
 
 
 def find_destination(name: str, config: Path | None = None) -> Destination:
-    """Where `HOST` or `USER@HOST` leads; `config` is read instead of the user's file."""
+    """The machine of `HOST` or `USER@HOST`; `config` is read instead of the user's file."""
     if name.startswith("-") or not name:
         raise UsageError(f"{name or 'HOST'}: expected a host, as in me@example.org")
     if config is not None and not config.is_file():
@@ -57,7 +57,7 @@ def find_destination(name: str, config: Path | None = None) -> Destination:
     proxy_jump, proxy_command = _given(found, "proxyjump"), _given(found, "proxycommand")
     own_files = found.get("userknownhostsfile", _DEFAULT_KNOWN_HOSTS).split()
     remembers_nothing = all(file in _NOTHING for file in own_files)
-    if remembers_nothing:  # then what the user has checked elsewhere still holds
+    if remembers_nothing:  # so hosts that the user has verified before stay known
         own_files = _DEFAULT_KNOWN_HOSTS.split()
     known_files = (*own_files, *found.get("globalknownhostsfile", _GLOBAL_KNOWN_HOSTS).split())
     return Destination(
@@ -77,14 +77,14 @@ def find_destination(name: str, config: Path | None = None) -> Destination:
 
 
 def _ask_ssh(name: str, config: Path | None) -> dict[str, str]:
-    """What `ssh` would use; of a key given several times all values, line by line."""
+    """The settings that `ssh` uses; all values of a key with several values, line by line."""
     chosen = [] if config is None else ["-F", str(config)]
     asked = subprocess.run(
         ["ssh", "-G", *chosen, "--", name], capture_output=True, text=True, check=False
     )
     if asked.returncode != 0:
         words = asked.stderr.strip().splitlines()
-        raise UsageError(f"{name}: expected a host that ssh knows to reach, found: {words[-1:]}")
+        raise UsageError(f"{name}: expected a host that ssh can resolve, found: {words[-1:]}")
     found: dict[str, str] = {}
     for line in asked.stdout.splitlines():
         key, _, value = line.partition(" ")

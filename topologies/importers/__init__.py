@@ -1,4 +1,4 @@
-"""Importers: topologies in the files of other tools become underlays."""
+"""Importers of topology files of other tools."""
 
 from topologies.importers.formats import FORMATS, import_topology, load_topology
 

@@ -1,8 +1,8 @@
-"""Graphs with attributes, from GML and GraphML, and how their links get delays.
+"""Graphs with attributes from GML and GraphML, and the delays of their links.
 
-A link's own delay comes first, where it carries a unit. Otherwise the delay is that of
+A link's own delay is used if it has a unit. Otherwise the delay is that of
 light in fibre along the great circle between the two ends (the Topology Zoo has latitudes
-and longitudes). A link with an end that has no place gets the default delay that the person
+and longitudes). A link with an end that has no place gets the default delay that the user
 gave, or else the median of the delays of the other links.
 """
 
@@ -29,7 +29,7 @@ _NAMES_IN_A_NOTE = 8
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The text of an attribute, and the line it stands on."""
+    """The text of an attribute, and its line."""
 
     value: str
     line: int
@@ -65,7 +65,7 @@ class AttributedGraph:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Coordinates of a node; those that are not geographic say nothing about delays."""
+    """Coordinates of a node; delays are computed from geographic ones only."""
 
     x: float
     y: float
@@ -141,7 +141,7 @@ def _check_degrees(
 def _positions(
     graph: AttributedGraph, places: Mapping[str, _Place]
 ) -> dict[str, tuple[float, float]]:
-    """Where to draw each node; one without a place is drawn amid its neighbours."""
+    """The position of each node in pictures; a node without a place is among its neighbours."""
     neighbours: dict[str, list[_Place]] = {node.key: [] for node in graph.nodes}
     for edge in graph.edges:
         for end, other in ((edge.source, edge.target), (edge.target, edge.source)):
@@ -160,7 +160,7 @@ def _middle(places: list[_Place]) -> tuple[float, float]:
 
 
 def _delay_us(source: SourceFile, edge: GraphEdge, places: Mapping[str, _Place]) -> int | None:
-    """The delay that the file gives a link, itself or through the places of its ends."""
+    """The delay of a link from the file: its own, or that of the distance of its ends."""
     for name, text in edge.attributes.items():
         quantity, _, unit = name.lower().partition("_")
         if quantity in _DELAY_NAMES and unit in US_PER_UNIT:
@@ -189,7 +189,7 @@ def _fallback_delay_us(
     delays_us: list[int | None],
     options: ImportOptions,
 ) -> int:
-    """The delay for links that the file gives none, noted where it is used."""
+    """The delay of links without one in the file; a note is added if it is used."""
     real_us = [
         delay_us
         for edge, delay_us in zip(edges, delays_us, strict=True)
@@ -230,7 +230,7 @@ def _note_places(draft: Draft, graph: AttributedGraph, places: Mapping[str, _Pla
         shown = ", ".join(strays[:_NAMES_IN_A_NOTE])
         more = ", …" if len(strays) > _NAMES_IN_A_NOTE else ""
         draft.notes.append(
-            f"{len(strays)} of {len(graph.nodes)} routers have no coordinates and are drawn amid "
+            f"{len(strays)} of {len(graph.nodes)} routers have no coordinates and are drawn among "
             f"their neighbours: {shown}{more}"
         )
     if any(name.lower() in _SPEED_NAMES for edge in graph.edges for name in edge.attributes):

@@ -10,8 +10,8 @@
 
 The delay is in milliseconds, the time light takes in vacuum for the length in kilometres. Files of
 autonomous systems have no delays: BRITE writes -1 there.
-The bandwidth stays unused: BRITE gives it to analysers, and a rate would turn every link of
-the default 10 Mbit/s into an unintended bottleneck.
+The bandwidth is not used: BRITE writes it for analysers, and a rate would make every link of
+the default 10 Mbit/s an unintended bottleneck.
 """
 
 import re
@@ -49,7 +49,7 @@ def read_brite(source: SourceFile, options: ImportOptions) -> Underlay:
 
 
 def _section(source: SourceFile, title: re.Pattern[str], name: str) -> int:
-    """The position in `lines` of a section's title."""
+    """The index in `lines` of a section's title."""
     for position, (line, text) in enumerate(source.lines):
         if title.match(text):
             return position
@@ -98,9 +98,9 @@ def _add_node(draft: Draft, line: int, columns: list[str]) -> None:
 
 
 def _add_edge(draft: Draft, line: int, columns: list[str], options: ImportOptions) -> bool:
-    """Take the link on a line; returns whether it got the default delay."""
+    """Add the link on a line; returns whether it has the default delay."""
     source = draft.source
-    # Without a look at the type, a line that lacks a column could pass for one without the U.
+    # The check of the type distinguishes a line without the U from one without another column.
     if len(columns) not in (9, 10) or not _EDGE_TYPE.fullmatch(columns[8]):
         raise source.error(
             line,
@@ -116,14 +116,14 @@ def _add_edge(draft: Draft, line: int, columns: list[str], options: ImportOption
 
 
 def _delay_us(source: SourceFile, line: int, text: str, options: ImportOptions | None) -> int:
-    """The delay in a text or, where it says that there is none, in the options."""
+    """The delay in a text, or that of the options if the text is BRITE's -1."""
     if options is None:
         return source.delay_us(line, "the delay in ms", text, _US_PER_MS)
     if options.default_delay_us is None:
         raise source.error(
             line,
             "a delay in ms",
-            f"{text}, by which BRITE says that the link has none",
+            f"{text}, which means in BRITE that the link has no delay",
             "give one to all such links: tdo topology import --default-delay 5ms",
         )
     return options.default_delay_us

@@ -1,8 +1,8 @@
-"""An underlay in the making: what a file says, before names and numbers are ours.
+"""A draft of an underlay: the content of a file before nodes are renamed.
 
-Files of other tools hold what an underlay cannot: links from a router to itself, several
-links between the same two, networks in several pieces. A draft takes all of that, and on
-the way to an underlay settles it and notes what was settled.
+Files of other tools may have content that an underlay cannot have: links from a router to itself,
+several links between the same two, disconnected networks. A draft accepts all of that, removes it
+in `finish`, and adds notes.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from topologies.underlay import Channel, Link, Role, Router, Underlay
 
 @dataclass(frozen=True, slots=True)
 class DraftRouter:
-    """A router as a file describes it; the label is the name it has there."""
+    """A router of a file; the label is its name there."""
 
     label: str
     x: float = 0.0
@@ -25,7 +25,7 @@ class DraftRouter:
 
 @dataclass
 class Draft:
-    """Routers by the file's own ids, delays by pairs of ids, and notes on what was settled."""
+    """Routers by the file's ids, delays by pairs of ids, and notes on what was changed."""
 
     source: SourceFile
     format: str
@@ -36,7 +36,7 @@ class Draft:
     _parallel_links: int = 0
 
     def add_router(self, line: int, key: str, router: DraftRouter) -> None:
-        """Take a router that the file declares on a line."""
+        """Add a router that the file declares on a line."""
         if key in self._routers:
             raise self.source.error(
                 line, "every node id once", f"{key!r} again", "give each node an id of its own"
@@ -44,11 +44,11 @@ class Draft:
         self._routers[key] = router
 
     def mention_router(self, key: str) -> None:
-        """Take a router that the file only names at the ends of links."""
+        """Add a router that the file names only at the ends of links."""
         self._routers.setdefault(key, DraftRouter(key))
 
     def add_link(self, line: int, a: str, b: str, delay_us: int) -> None:
-        """Take a link with the same delay both ways."""
+        """Add a link with the same delay in both directions."""
         if self._is_between_two(line, a, b):
             is_parallel = (a, b) in self._delays_us or (b, a) in self._delays_us
             self._parallel_links += is_parallel
@@ -56,13 +56,13 @@ class Draft:
             self._keep_shortest(b, a, delay_us)
 
     def add_direction(self, line: int, a: str, b: str, delay_us: int) -> None:
-        """Take one direction of a link; a way back that the file omits gets the same delay."""
+        """Add one direction of a link; the other one gets the same delay if the file omits it."""
         if self._is_between_two(line, a, b):
             self._parallel_links += (a, b) in self._delays_us
             self._keep_shortest(a, b, delay_us)
 
     def finish(self) -> Underlay:
-        """The underlay: the largest piece of the draft, with routers named r1, r2, …"""
+        """The underlay: the largest component of the draft, with routers named r1, r2, …"""
         if not self._routers:
             raise self.source.error(
                 self.source.last_line, "at least one node", "none", "add nodes and links"
@@ -77,7 +77,7 @@ class Draft:
             raise TopologyError(f"{self.source.path}: {error}") from error
 
     def origin(self) -> dict[str, object]:
-        """Where the underlay comes from, for its `source`."""
+        """The origin of the underlay, for its `source`."""
         return {"format": self.format, "file": self.source.path.name, "notes": self.notes}
 
     def _is_between_two(self, line: int, a: str, b: str) -> bool:
@@ -102,7 +102,7 @@ class Draft:
             )
 
     def _names_of_largest_piece(self) -> dict[str, str]:
-        """Our name for each router of the largest piece, in the order of the file."""
+        """The new name of each router of the largest component, in the order of the file."""
         pieces = self._pieces()
         largest = max(pieces, key=len)
         if len(pieces) > 1:

@@ -1,4 +1,4 @@
-"""Which formats there are, which one a file has, and the one way in to import it."""
+"""The table of formats, the detection of a file's format, and the import."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from topologies.underlay_file import load_underlay
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: what reads it, and what it is to a person."""
+    """A file format: its reader, and its description for users."""
 
     read: Callable[[SourceFile, ImportOptions], Underlay]
     description: str
@@ -66,10 +66,10 @@ def import_topology(
     default_delay_us: int | None = None,
     delay_us_per_unit: float = DELAY_US_PER_LENGTH_UNIT,
 ) -> Underlay:
-    """The underlay in a file of another tool; its `source` notes what the file left open.
+    """The underlay in a file of another tool; `source` has notes on what was assumed or left out.
 
     Without a format, the extension decides, then the content. `default_delay_us` is for links
-    that the file gives no delay; `delay_us_per_unit` is for GT-ITM, whose lengths have no unit.
+    without a delay in the file; `delay_us_per_unit` is for GT-ITM, whose lengths have no unit.
     """
     if format is not None and format not in FORMATS:
         raise TopologyError(
@@ -85,12 +85,12 @@ def import_topology(
 
 
 def load_topology(path: Path) -> Underlay:
-    """The underlay in a file of ours, or of any kind that can be imported."""
+    """The underlay in a file of the testbed, or of any format that can be imported."""
     try:
         with path.open("rb") as file:
             start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     except OSError:
-        start = b""  # the importer says what is wrong with the file
+        start = b""  # the importer reports what is wrong with the file
     is_ours = path.suffix.lower() == ".json" or start.startswith(b"{")
     return load_underlay(path) if is_ours else import_topology(path)
 
@@ -110,7 +110,7 @@ def detect_format(source: SourceFile) -> str:
 
 
 def _detect_table(source: SourceFile) -> str:
-    """The name of the format of a file that is rows of columns."""
+    """The name of the format of a file of rows and columns."""
     line, first = source.lines[0]
     columns = first.split()
     is_square = len(columns) == len(source.lines)

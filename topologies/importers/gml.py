@@ -1,7 +1,7 @@
 """GML files (Himsolt 1996): keys with a number, a text or a bracketed list of more keys.
 
-Read here and not by a library because an error has to name its line, also in what comes
-after the syntax: an unknown node, a delay without a unit.
+It is not read by a library because errors name their line, also those that are found
+after parsing: an unknown node, a delay without a unit.
 """
 
 import re
@@ -53,9 +53,9 @@ def read_gml(source: SourceFile, options: ImportOptions) -> Underlay:
 
 
 def _parse(source: SourceFile) -> list[_Entry]:
-    """The entries at the top of the file, with all that is inside them."""
+    """The entries at the top level of the file, with their content."""
     top: list[_Entry] = []
-    # A stack and not recursion, for a file may be nothing but brackets.
+    # A stack instead of recursion, because brackets may be nested deeply.
     open_lists = [top]
     open_lines: list[int] = []
     tokens = _tokens(source)
@@ -117,7 +117,7 @@ def _graph(source: SourceFile, entries: list[_Entry]) -> AttributedGraph:
 
 
 def _attributes(entry: _Entry) -> dict[str, Text]:
-    """The texts under a node or an edge; the coordinates in `graphics [ ... ]` join them."""
+    """The texts of a node or an edge, including the coordinates in `graphics [ ... ]`."""
     attributes: dict[str, Text] = {}
     for inner in entry.value:
         if isinstance(inner, str):

@@ -24,7 +24,7 @@ def read_graphml(source: SourceFile, options: ImportOptions) -> Underlay:
 
 
 class _Reader:
-    """What has been read so far, and the element being read."""
+    """The content read so far, and the current element."""
 
     def __init__(self, source: SourceFile) -> None:
         self.is_directed = False
@@ -51,7 +51,7 @@ class _Reader:
             self._parser.Parse(self._source.text, True)
         except expat.ExpatError as error:
             raise self._source.error(
-                error.lineno, "well-formed XML", expat.ErrorString(error.code), "mend the XML"
+                error.lineno, "well-formed XML", expat.ErrorString(error.code), "correct the XML"
             ) from error
 
     def _on_start(self, name: str, attributes: dict[str, str]) -> None:

@@ -8,7 +8,7 @@
     EDGES (from-node to-node length a b):
     0 1 12 3
 
-The second number of the header counts each edge in both directions. GT-ITM may have made some of
+The second number of the header counts each edge in both directions. GT-ITM may make some of
 the extra links between stubs, the fourth number after `transtub`, from a node to itself: the header
 counts those, and the converter leaves them out. `T:d.n` is node n of
 transit domain d; `S:d.t/s.n` is node n of stub domain s on transit node t of domain d.
@@ -31,7 +31,7 @@ _STUB = re.compile(r"S:\d+\.\d+/\d+\.\d+")
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What the header says; self-loops are those that it may count and the file does not list."""
+    """The numbers of the header; it may count self-loops, which the file does not list."""
 
     nodes: int
     arcs: int
@@ -56,7 +56,7 @@ def read_gt_itm(source: SourceFile, options: ImportOptions) -> Underlay:
 
 
 def _section(source: SourceFile, title: str) -> int:
-    """The position in `lines` of a section's title."""
+    """The index in `lines` of a section's title."""
     for position, (_, text) in enumerate(source.lines):
         if text.startswith(title):
             return position
@@ -82,7 +82,7 @@ def _header(source: SourceFile, vertices: int) -> _Header:
 
 
 def _check_edges(draft: Draft, title: int, header: _Header) -> None:
-    """Raise unless all edges are there but for self-loops, which are noted."""
+    """Raise if edges are missing; missing self-loops are only noted."""
     found = len(draft.source.lines) - title - 1
     missing = header.arcs / 2 - found
     if missing in range(1, header.most_self_loops + 1):

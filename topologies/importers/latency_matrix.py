@@ -1,9 +1,9 @@
 """Matrices of round-trip times between hosts (PlanetLab, King, Meridian).
 
-Nothing is known of the routers between the hosts, so each becomes a host with a last mile
-to one exchange. Its delay a_i is fitted: the a_i ≥ 0 with the least sum of squares of
-a_i + a_j - rtt_ij / 2 over all measured pairs. One number a host cannot reproduce n numbers
-a host: the notes say how far off the fit is.
+The routers between the hosts are unknown, so each host has a last mile to one exchange. The
+delays a_i of last miles are fitted: the a_i ≥ 0 with the least sum of squares of
+a_i + a_j - rtt_ij / 2 over all measured pairs. One delay for each host cannot reproduce n delays
+for each host: the notes have the error of the fit.
 
 Two layouts: N rows of N round-trip times in milliseconds, or lines `i j microseconds`.
 """
@@ -61,7 +61,7 @@ def fit_last_miles_us(rtt_us: Matrix) -> Matrix:
     """The last-mile delay of each host that fits the round-trip times best.
 
     A round-trip time of 0 was not measured. This is projected gradient descent; the
-    step is the inverse of a bound on the curvature, so every step goes down.
+    step is the inverse of a bound on the curvature, so every step reduces the error.
     """
     measured = (rtt_us > 0).astype(np.float64)
     np.fill_diagonal(measured, 0)
@@ -135,7 +135,7 @@ def _matrix_row(source: SourceFile, line: int, text: str, count: int) -> Matrix:
     if not (
         np.isfinite(row).all() and row.min() >= 0 and row.max() * _US_PER_MS <= LARGEST_DELAY_US
     ):
-        # Slower, but it finds the culprit.
+        # Slower, but it finds the invalid value.
         return np.array([_round_trip_ms(source, line, n, t) for n, t in enumerate(columns, 1)])
     return row
 
@@ -146,7 +146,7 @@ def _round_trip_ms(source: SourceFile, line: int, column: int, text: str) -> flo
 
 
 def _check_measured(source: SourceFile, rtt_us: Matrix, lines: Sequence[int]) -> None:
-    """Raise an error unless every host, read from its line, has a round-trip time to another."""
+    """Raise an error unless every host has a round-trip time to another one."""
     measured = rtt_us > 0
     np.fill_diagonal(measured, False)
     alone = np.flatnonzero(~(measured.any(axis=0) | measured.any(axis=1)))

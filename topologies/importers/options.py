@@ -1,8 +1,8 @@
-"""What the person importing a file has to say where the file itself says nothing."""
+"""Options of an import, for delays and units that the file does not have."""
 
 from dataclasses import dataclass
 
-# The transit-stub generator uses the same, so that a file of GT-ITM and a network of ours compare.
+# As in the transit-stub generator, so that its networks are comparable with GT-ITM's files.
 DELAY_US_PER_LENGTH_UNIT = 100
 
 

@@ -3,7 +3,7 @@
 A `.cch` file has a line for each router and no delays: its number, its place after `@`, how
 many neighbours it has in brackets, and after `->` their numbers, in `<>` when they belong to
 the provider and in `{}` with a minus sign when they do not. Lines that start with a minus
-sign are about routers outside the provider. Those are left out.
+sign describe routers outside the provider. Those are left out.
 
 An `.intra` file has lines `from to value` between named routers: latencies in milliseconds,
 or inferred weights, which have no unit.

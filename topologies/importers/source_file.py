@@ -1,4 +1,4 @@
-"""The text of a file being imported, and errors that point into it."""
+"""The text of an imported file, and errors with its line numbers."""
 
 import math
 import re
@@ -21,14 +21,14 @@ _NUL_AT_LINE_END = re.compile(r"\x00+(?=[ \t\r]*$)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A text file with its place, for messages of the kind file, line, expected, found."""
+    """A text file with its path, for messages with file, line, expected and found."""
 
     path: Path
     text: str
 
     @cached_property
     def lines(self) -> list[tuple[int, str]]:
-        """The number and the text of every line that is not blank."""
+        """The numbers and texts of all lines that are not blank."""
         numbered = enumerate(self.text.split("\n"), start=1)
         return [(number, text.strip()) for number, text in numbered if text.strip()]
 
@@ -45,20 +45,20 @@ class SourceFile:
         return TopologyError(f"{message}; {remedy}" if remedy else message)
 
     def whole_number(self, line: int, what: str, text: str) -> int:
-        """The whole number a text stands for."""
+        """The whole number in a text."""
         if not _WHOLE_NUMBER.fullmatch(text):
             raise self.error(line, f"{what} as a whole number", repr(text))
         return int(text)
 
     def number(self, line: int, what: str, text: str) -> float:
-        """The finite number a text stands for."""
+        """The finite number in a text."""
         value = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(value):
             raise self.error(line, f"{what} as a number", repr(text))
         return value
 
     def delay_us(self, line: int, what: str, text: str, us_per_unit: float) -> int:
-        """The delay a text stands for, in whole microseconds."""
+        """The delay in a text, in whole microseconds."""
         value = self.number(line, what, text)
         try:
             return whole_delay_us(value * us_per_unit, text, what)
@@ -66,13 +66,13 @@ class SourceFile:
             raise TopologyError(f"{self.path}, line {line}: {error}") from error
 
     def rows(self, start: int = 0) -> Iterator[tuple[int, list[str]]]:
-        """The line number and the columns of every line from a position in `lines` on."""
+        """The line number and the columns of every line from an index in `lines` on."""
         for line, text in self.lines[start:]:
             yield line, text.split()
 
 
 def read_source(path: Path) -> SourceFile:
-    """The file at a path, once it is sure to be text."""
+    """The file at a path, if it is a text file."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The underlay of a file, ours or another tool's, as a kind that an experiment can name."""
+"""The kind of topology `file`: an underlay from a file of the testbed or of another tool."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -9,10 +9,10 @@ from topologies.underlay import Underlay
 
 
 class FileSettings(TopologySettings, frozen=True, kw_only=True):
-    """The settings of an underlay that is read."""
+    """The settings of an underlay from a file."""
 
     def __post_init__(self) -> None:
-        """Refuse an experiment that names no file."""
+        """Raise an error if no file is named."""
         if not self.file:
             raise ValueError("file: expected a file for the kind `file`, found none")
 

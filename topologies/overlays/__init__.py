@@ -1,1 +1,1 @@
-"""Overlays computed offline: their files, metrics, routes and the walks of publications on them."""
+"""Overlays computed offline: files, metrics, routes and dissemination of publications."""

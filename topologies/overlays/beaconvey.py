@@ -3,15 +3,15 @@
 A ring may be greedy (GSwicoS): of all pairs of nodes that are ends of different paths, the pair
 that contributes most (see `greedy_pairs`) becomes neighbours, until the paths are one circle.
 Long fingers, those of phase 1 and more, may be greedy, too (GSwicoL): they are chosen as GrSwico
-chooses fingers, except that the ring's edges are there from the beginning.
+chooses fingers, except that the ring's edges exist from the beginning.
 
     sl    greedy ring, greedy long fingers
     s     greedy ring, plain long fingers
     l     random ring, greedy long fingers
     none  random ring, plain long fingers
 
-Plain fingers are random in their phase, or Chord's. The paper does not say which of them its tables
-have. Paths that no pair of nodes with a common topic connects are put in a row in random order.
+Plain fingers are random in their phase, or those of Chord; the paper does not say which of them its
+tables use. Paths without common topics at their ends are joined in random order.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ _ENDS = 2  # of a path; a node has as many neighbours on the ring
 
 
 class BeaConveyOverlaySettings(Struct, frozen=True, kw_only=True):
-    """What can be set of an overlay of BeaConvey."""
+    """Settings of an overlay of BeaConvey."""
 
     overlay: Annotated[
         GreedyParts,
@@ -92,7 +92,7 @@ def plan_overlay(
 
 
 def overlay_on_ring(interests: Interests, ring: Numbers, table: Numbers) -> Overlay:
-    """The overlay of a ring, which has the node of each rank, and of the fingers of each rank."""
+    """The overlay of a ring, given as the node of each rank, and of the fingers of each rank."""
     rank = np.argsort(ring).astype(np.uint64)
     return Overlay(interests, ring[finger_edges(table)], directed=True, position=rank)
 
@@ -157,7 +157,7 @@ def _rank_nodes(interests: Interests, ring: Numbers) -> Interests:
 
 
 class RingPaths:
-    """Disjoint paths of nodes: the pairs that may be joined are ends of different paths."""
+    """Disjoint paths of nodes; ends of different paths may be joined."""
 
     def __init__(self, nodes: int) -> None:
         self._neighbours: list[list[int]] = [[] for _ in range(nodes)]
@@ -166,12 +166,12 @@ class RingPaths:
         self._members = [[node] for node in range(nodes)]
 
     def are_open(self, a: Numbers, b: Numbers) -> NDArray[np.bool_]:
-        """Whether each pair are ends of different paths; a node alone is both ends of its own."""
+        """Whether each pair are ends of different paths; a single node is both ends of its path."""
         is_free = ~(self._is_inner[a] | self._is_inner[b])
         return np.asarray(is_free & (self._path[a] != self._path[b]))
 
     def take(self, a: int, b: int) -> bool:
-        """Join two paths by their ends, if they are that; returns whether they were."""
+        """Join two nodes if they are ends of different paths; returns whether they were."""
         if self._is_inner[a] or self._is_inner[b] or self._path[a] == self._path[b]:
             return False
         for one, other in ((a, b), (b, a)):

@@ -68,7 +68,7 @@ def count_common_topics(interests: Interests) -> Iterator[tuple[Numbers, NDArray
     ones = np.ones(len(interests), dtype=np.int32)
     wants = csr_array((ones, (interests.node, interests.topic)), shape=(nodes, topics))
     wanted_by = csr_array(wants.T)
-    # The subscribers of a node's topics, repeated, are an upper bound of its partners.
+    # The subscribers of a node's topics, with repeats, are an upper bound of its pairs.
     partners = np.bincount(interests.node, interests.sizes[interests.topic], minlength=nodes)
     block = (np.cumsum(np.minimum(partners, nodes)) // _ENTRIES_AT_ONCE).astype(np.int64)
     for part in np.split(np.arange(nodes), np.flatnonzero(np.diff(block)) + 1):

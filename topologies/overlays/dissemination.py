@@ -1,4 +1,4 @@
-"""What publications cost on an overlay, and the kinds of publish/subscribe that say so."""
+"""The cost of publications on an overlay, and the interface of offline publish/subscribe kinds."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from topologies.overlays.overlay import Overlay
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What some publications cost; counts of several publications can be added.
+    """The cost of some publications; counts of several publications can be added.
 
     `messages` are all sends; `pure_forwarding` receptions by nodes that do not subscribe to the
     topic; `deliveries` pairs of a publication and a subscriber other than its publisher that it
@@ -60,7 +60,7 @@ class Counts:
 
 
 class PubsubSettings(Struct, frozen=True, kw_only=True):
-    """What all kinds have in common; each may have more."""
+    """Settings of all kinds; each may have more."""
 
     min_subscribers: Annotated[
         int,

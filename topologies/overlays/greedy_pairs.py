@@ -2,8 +2,8 @@
 
 The contribution of a pair to a set of edges is the number of topics of both whose subscribers the
 pair would connect: for each topic, both are in different components of the graph that the edges
-induce among its subscribers. Greedy algorithms take the pair with the largest contribution, again
-and again, of those pairs that their constraints still admit.
+induce among its subscribers. Greedy algorithms repeatedly take the pair with the largest
+contribution of those that their constraints admit.
 
 Contributions only fall as edges are added. So a contribution that was computed earlier is an upper
 bound, and pairs wait in buckets by that bound. Only pairs of the highest bucket are computed again;
@@ -27,13 +27,13 @@ _PAIRS_AT_ONCE = 20_000
 
 
 class Constraints(Protocol):
-    """Which pairs may still be taken; a pair that may not is never admitted again."""
+    """The pairs that may be taken; a pair that is not admitted once is never admitted again."""
 
     def are_open(self, a: Numbers, b: Numbers) -> NDArray[np.bool_]:
         """Whether each pair may be taken."""
 
     def take(self, a: int, b: int) -> bool:
-        """Take a pair if it may be taken; returns whether it was."""
+        """Take a pair if it is admitted; returns whether it was taken."""
 
 
 class TopicComponents:
@@ -43,11 +43,11 @@ class TopicComponents:
         self._topic = interests.topic
         self._rows = CommonRows(interests)
         self._label = np.arange(len(interests))
-        self._one_label = self._label.data  # reads and writes single labels faster
+        self._one_label = self._label.data  # reads and writes of single labels are faster
         self._members = [[row] for row in range(len(interests))]
 
     def gains(self, a: Numbers, b: Numbers) -> Common:
-        """The topics in which these pairs contribute."""
+        """The number of topics to which each pair contributes."""
         pair, row_a, row_b = self._rows.find(a, b)
         differ = self._label[row_a] != self._label[row_b]
         return Common(pair[differ], row_a[differ], row_b[differ])
@@ -116,7 +116,7 @@ def choose_pairs(
 ) -> Numbers:
     """Take pairs by largest contribution until none contributes; returns rows (a, b) in order.
 
-    `components` has the edges that are there, and gets those that are taken.
+    `components` has the existing edges; those that are taken are added to it.
     """
     choice = _Choice(interests, constraints, components, rng)
     return np.array(list(choice.taken()), dtype=np.int64).reshape(-1, 2)
@@ -139,7 +139,7 @@ class _Choice:
         self._rng = rng
 
     def taken(self) -> Iterator[tuple[int, int]]:
-        """Each pair when it is taken."""
+        """Yield each pair when it is taken."""
         while True:
             bound, pairs = self._buckets.pop_highest(self._rng)
             if not bound:
@@ -148,7 +148,7 @@ class _Choice:
                 yield from self._take_some(bound, pairs[start : start + _PAIRS_AT_ONCE])
 
     def _take_some(self, bound: int, pairs: Numbers) -> Iterator[tuple[int, int]]:
-        """Take those of some pairs that contribute `bound`; keep those that contribute less."""
+        """Take the pairs that contribute `bound`; keep those that contribute less."""
         a, b = np.divmod(pairs, self._nodes)
         is_open = self._constraints.are_open(a, b)
         pairs, a, b = pairs[is_open], a[is_open], b[is_open]

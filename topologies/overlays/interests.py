@@ -42,8 +42,8 @@ class Interests:
         return index_ranges(self.first[topics], self.sizes[topics])
 
     def find_rows(self, topic: Numbers, node: Numbers) -> Numbers:
-        """The row of each subscription asked for, or -1 where there is none."""
-        # A key behind the last, which nobody asks for, keeps every place found inside the array.
+        """The row of each requested subscription, or -1 where there is none."""
+        # An additional last key keeps all found places inside the array.
         keys = np.append(self.topic * self.nodes + self.node, self.topics * self.nodes)
         wanted = topic * self.nodes + node
         row = np.searchsorted(keys, wanted)

@@ -1,4 +1,4 @@
-"""Routes to keys: the root of a key, the next hop towards it, and many routes walked at once."""
+"""Routes to keys: roots of keys, next hops towards them, and walks along many routes at once."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,25 +15,25 @@ NOWHERE = -1
 
 
 class Targets(NamedTuple):
-    """Where routes go: keys, and the nodes that are their roots."""
+    """Targets of routes: keys, and the nodes that are their roots."""
 
     root: Numbers
     key: Keys
 
     def take(self, which: NDArray[np.bool_] | Numbers) -> "Targets":
-        """Some of the targets."""
+        """A selection of the targets."""
         return Targets(self.root[which], self.key[which])
 
 
 class KeyRoutes(ABC):
-    """How an overlay routes to keys; the next hop depends on the node and the key alone."""
+    """The routes of an overlay to keys; the next hop depends on the node and the key alone."""
 
     def __init__(self, overlay: Overlay) -> None:
         self.overlay = overlay
 
     @abstractmethod
     def keys_of(self, nodes: Numbers) -> Keys:
-        """The keys that routes to these nodes have."""
+        """The keys of routes to these nodes."""
 
     @abstractmethod
     def topic_targets(self) -> Targets:
@@ -41,14 +41,14 @@ class KeyRoutes(ABC):
 
     @abstractmethod
     def next_hops(self, at: Numbers, targets: Targets) -> Numbers:
-        """The next node of each route, which is not yet at its root; NOWHERE if it has none."""
+        """The next node of each route that is not at its root; NOWHERE if there is none."""
 
     def node_targets(self, nodes: Numbers) -> Targets:
         """Nodes as targets."""
         return Targets(nodes, self.keys_of(nodes))
 
     def rendezvous(self) -> Targets:
-        """The rendezvous point of each topic, as the overlay says or by the topics' keys."""
+        """The rendezvous point of each topic: that of the overlay, or by the topics' keys."""
         given = self.overlay.rendezvous
         return self.topic_targets() if given is None else self.node_targets(given)
 
@@ -67,7 +67,7 @@ def walk(
     targets: Targets,
     visit: Callable[[Numbers, Numbers], None] = lambda _routes, _nodes: None,
 ) -> Walks:
-    """Walk all routes at once; `visit` is told which routes came to which nodes, hop by hop.
+    """Walk all routes at once; `visit` gets the routes and the nodes that they reach, hop by hop.
 
     A route ends at its root, at a node without a next hop, and after as many hops as there are
     nodes (tables that contradict each other may send it around).

@@ -1,4 +1,4 @@
-"""The kinds that can be computed offline, and how each kind of overlay routes to keys."""
+"""The table of offline kinds, and the routes to keys of each kind of overlay."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""An overlay in numbers.
+"""Metrics of an overlay.
 
 Topic-connectivity and the TCO support ratio follow Chen and Tock (Middleware Industry 2015): with
 TCC(E) the number of connected components among the subscribers of each topic, summed over topics,
@@ -31,7 +31,7 @@ class Degree:
 
 @dataclass(frozen=True, slots=True)
 class OverlayMetrics:
-    """An overlay in numbers; what cannot be said is None.
+    """The metrics of an overlay; None where one is not defined.
 
     The degree of a node in a directed overlay is its number of fingers. `weighted_degree` is the
     mean over nodes of the sum of the weights of their edges. `topic_connected` is the share of
@@ -88,7 +88,7 @@ class TopicGraphs:
         self._interests = overlay.interests
 
     def graph(self, topic: int, weights: Weights | None = None) -> csr_array:
-        """Links between subscribers of a topic; vertices are they, in ascending order."""
+        """Links between subscribers of a topic; vertices are the subscribers in ascending order."""
         members = self._interests.subscribers(topic)
         first = self._first[members]
         links = self._links[index_ranges(first, self._first[members + 1] - first)]
@@ -114,7 +114,7 @@ def tco_support(overlay: Overlay) -> float:
 def topic_components(overlay: Overlay) -> Numbers:
     """The number of connected components among the subscribers of each topic.
 
-    They are those of one graph, whose vertices are subscriptions.
+    They are computed in one graph, whose vertices are subscriptions.
     """
     interests, size = overlay.interests, len(overlay.interests)
     rows = CommonRows(interests)

@@ -6,7 +6,7 @@ sends each of them the part that begins with it, by way of the fingers that are 
 Ranges are (low, span): a pair of ends could not tell the whole ring from nothing. On a full ring
 they count ranks, on a sparse ring positions of 64 bits.
 
-The rule `po` does that and no more. `pie` also divides a range whose far half would have no part of
+The rule `po` does only that. `pie` also divides a range whose far half would have no part of
 its own, at the finger that is nearest to the middle; `pal` divides it at the middle itself if there
 is no such finger. Where no subscriber is left in a range, nothing divides it.
 
@@ -34,7 +34,7 @@ from topologies.overlays.publications import NOBODY
 
 Rule = Literal["po", "pal", "pie"]
 
-# Publications are walked together as long as they have no more subscribers in all than this.
+# Largest number of subscribers of publications that are walked together.
 _SUBSCRIBERS_AT_ONCE = 500_000
 _ONE = np.uint64(1)
 
@@ -50,7 +50,7 @@ class Nsmf(OfflinePubsub):
 
 
 class BeaConveySettings(PubsubSettings, frozen=True, kw_only=True):
-    """What can be set of BeaConvey."""
+    """Settings of BeaConvey."""
 
     rule: Annotated[
         Rule,
@@ -77,7 +77,7 @@ class BeaConvey(OfflinePubsub):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeCounts:
-    """What each publication cost: an array each, with the meanings of `Counts`."""
+    """The cost of each publication: arrays with the meanings of `Counts`."""
 
     messages: Numbers
     pure_forwarding: Numbers
@@ -87,7 +87,7 @@ class RangeCounts:
     longest: Numbers
 
     def total(self) -> Counts:
-        """The counts of all publications; parts of a range are disjoint, so nothing comes twice."""
+        """The counts of all publications; parts of a range are disjoint, so no duplicates occur."""
         return Counts(
             publications=len(self.messages),
             messages=int(self.messages.sum()),
@@ -102,9 +102,9 @@ class RangeCounts:
 def walk_ranges(
     overlay: Overlay, publications: Numbers, rule: Rule, span: int | None = None
 ) -> RangeCounts:
-    """What each publication, a row (publisher, topic), costs by a rule.
+    """The cost of each publication, a row (publisher, topic), by a rule.
 
-    With a span, publications go to so many positions clockwise from their publishers, not to all.
+    With a span, publications go to `span` positions clockwise from their publishers, not to all.
     """
     if overlay.kind in ROUTES:
         raise TopologyError(
@@ -123,7 +123,7 @@ def _batches(subscribers: Numbers) -> Iterator[Numbers]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """Ranges on their way, a row each: of which publication, where they are, and from which key on.
+    """Ranges under way, a row for each: its publication, its current node and its first key.
 
     `root` is the first node at or after `low`, and `rest` the span without its first position, as
     the span of a whole ring of 64 bits would not fit.
@@ -137,7 +137,7 @@ class _Parts:
     hops: Numbers
 
     def take(self, which: NDArray[np.bool_]) -> "_Parts":
-        """Some of the rows."""
+        """A selection of the rows."""
         return _Parts(*(getattr(self, name)[which] for name in self.__slots__))
 
     def join(self, other: "_Parts") -> "_Parts":
@@ -195,7 +195,7 @@ class _Walker:
             parts = self._send(parts.take(~is_there).join(self._divide(here)))
 
     def _trim(self, parts: _Parts) -> _Parts:
-        """Ranges that have come to their roots begin there; those that end before are done."""
+        """Ranges that have reached their roots begin there; those that end before are done."""
         start = self._ring.keys_of(parts.root)
         gap = self._ring.distance(parts.low, start)
         trimmed = _Parts(
@@ -211,7 +211,7 @@ class _Walker:
         np.maximum.at(self._counts["longest"], got.publication, got.hops)
 
     def _send(self, parts: _Parts) -> _Parts:
-        """Each range goes one hop towards its root; without a finger that leads there, it ends."""
+        """Send each range one hop towards its root; without a finger towards it, the range ends."""
         to = self._ring.next_hops(parts.at, Targets(parts.root, parts.low))
         sent = _Parts(
             parts.publication, to, parts.root, parts.low, parts.rest, parts.hops + 1
@@ -236,7 +236,7 @@ class _Walker:
         return parts.take(parts.root != parts.at)
 
     def _next_hops(self, here: _Parts) -> _Divisions:
-        """Where ranges are divided."""
+        """The nodes and keys at which ranges are divided."""
         nearest = self._nearest(self._topic[here.publication], here.at)
         is_inside = (nearest != here.at) & (self._offset(here, nearest) <= here.rest)
         row = np.flatnonzero(is_inside)
@@ -286,7 +286,7 @@ class _Walker:
         return self._ring.distance(here.low, self._ring.keys_of(nodes))
 
     def _index_subscribers(self) -> None:
-        """Sort subscriptions by topic and rank, behind one that nobody has."""
+        """Sort subscriptions by topic and rank, after a dummy one."""
         nodes, interests = self._interests.nodes, self._interests
         order = np.argsort(interests.topic * nodes + self._ring.rank_of(interests.node))
         key = interests.topic * nodes + self._ring.rank_of(interests.node)
@@ -299,9 +299,9 @@ class _Walker:
         return np.asarray(self._key[np.searchsorted(self._key, key)] == key)
 
     def _nearest(self, topic: Numbers, node: Numbers) -> Numbers:
-        """The first subscriber after each node, which is the node itself if it is the only one.
+        """The first subscriber after each node: the node itself if it is the only one.
 
-        Where a topic has no subscribers, it is the node.
+        Without subscribers, it is the node.
         """
         key = topic * self._interests.nodes + self._ring.rank_of(node)
         place = np.searchsorted(self._key, key, side="right")
@@ -310,5 +310,5 @@ class _Walker:
         return np.where(first < end, found, node)
 
     def _add(self, name: str, publication: Numbers, value: Numbers) -> None:
-        # Not `counts[publication] += value`, as a publication may have several rows.
+        # Not `counts[publication] += value`, because a publication may have several rows.
         np.add.at(self._counts[name], publication, value)

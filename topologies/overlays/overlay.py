@@ -1,4 +1,4 @@
-"""An overlay as plain data: who links to whom, who subscribes to what, and how keys are routed."""
+"""An overlay as plain data: edges, interests, and positions or identifiers for routes to keys."""
 
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
@@ -68,14 +68,14 @@ class Overlay:
 
     @cached_property
     def links(self) -> Numbers:
-        """The edges without direction, each pair of nodes once, the lower node first."""
+        """The undirected edges, each pair of nodes once, the lower node first."""
         return distinct_edges(np.sort(self.edges, axis=1), self.nodes, directed=True)
 
 
 def distinct_edges(pairs: ArrayLike, nodes: int, directed: bool) -> Numbers:
-    """The pairs without repeats, each where it is found first.
+    """The pairs without repeats, in the order of their first occurrence.
 
-    Without direction, a pair and its reverse are one edge.
+    If undirected, a pair and its reverse are one edge.
     """
     edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     ends = edges if directed else np.sort(edges, axis=1)
@@ -99,7 +99,9 @@ def _check_unique(where: str, values: Keys | None, nodes: int) -> None:
     kinds, counts = np.unique(values, return_counts=True)
     if len(kinds) < nodes:
         twice = int(kinds[counts > 1][0])
-        raise TopologyError(f"{where}: expected a different one for each node, found {twice} twice")
+        raise TopologyError(
+            f"{where}: expected a different value for each node, found {twice} twice"
+        )
 
 
 def _check_length(where: str, values: Sized, count: int, thing: str) -> None:

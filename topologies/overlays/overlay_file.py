@@ -1,4 +1,4 @@
-"""Overlays as JSON files, ours or written by hand with `nodes`, `interests` and `edges` alone."""
+"""Overlays as JSON files; one written by hand needs only `nodes`, `interests` and `edges`."""
 
 import json
 import re
@@ -110,7 +110,7 @@ def _read_id(node: int, text: str) -> int:
 
 
 def _json_parts(overlay: Overlay) -> Iterator[str]:
-    """The file in pieces, as a list of millions of edges takes gigabytes in Python."""
+    """The file in parts, because a list of millions of edges takes gigabytes in Python."""
     heads = {
         "kind": overlay.kind,
         "settings": dict(overlay.settings),

@@ -2,7 +2,7 @@
 
 A node knows a leaf set, the nodes next to it on the ring of identifiers, and a routing table: row r
 has, for each digit d, a node that shares exactly r digits with it and goes on with d. The paper
-takes the nearest such node by proximity, which an offline overlay does not have: here any one is
+takes the nearest such node by proximity, which an offline overlay does not have: here one is
 taken at random.
 """
 
@@ -21,7 +21,7 @@ from topologies.overlays.topic_keys import KEY_BITS
 
 
 class PastrySettings(Struct, frozen=True, kw_only=True):
-    """What can be set of Pastry."""
+    """Settings of Pastry."""
 
     b: Annotated[Literal[1, 2, 4, 8], Meta(description="bits of a digit")] = 4
     leaves: Annotated[
@@ -94,7 +94,7 @@ def _draw_entries(
 
 
 def _prefix_range(ids: Keys, like: Keys, bits: int) -> tuple[Numbers, Numbers]:
-    """The first place and the place after the last of the sorted ids that begin as these do."""
+    """The first index, and the index after the last, of the sorted ids with the same prefix."""
     rest = np.uint64((1 << (KEY_BITS - bits)) - 1)
     low = np.searchsorted(ids, like & ~rest, side="left")
     return low, np.searchsorted(ids, like | rest, side="right")

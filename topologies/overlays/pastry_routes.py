@@ -1,7 +1,7 @@
 """Routes of Pastry (Rowstron and Druschel, Middleware 2001, section 2.3).
 
 A key inside the range of a node's leaf set goes to the numerically closest leaf. Any other key goes
-to the entry that shares one digit more with it; where there is none, to a node known that shares as
+to the entry that shares one digit more with it; without one, to a known node that shares as
 many digits and is closer. The ring of identifiers has no ends. Of two equally close nodes, the one
 below the key is taken.
 """
@@ -50,7 +50,7 @@ class PastryRoutes(KeyRoutes):
         return Targets(_closest(around, self._ids[around], keys), keys)
 
     def next_hops(self, at: Numbers, targets: Targets) -> Numbers:
-        """By the leaf set, else by the table, else any node known that is closer."""
+        """By the leaf set, else by the table, else any known node that is closer."""
         key = targets.key
         found = np.full(len(at), NOWHERE)
         is_near = self._is_near(at, key)
@@ -63,7 +63,7 @@ class PastryRoutes(KeyRoutes):
         return np.where(found == at, NOWHERE, found)
 
     def _index_peers(self, fingers: Numbers) -> None:
-        """Sort all that each node knows by its distance clockwise."""
+        """Sort the known nodes of each node by clockwise distance."""
         distance = self._ids[fingers[:, 1]] - self._ids[fingers[:, 0]]
         self._peers = fingers[np.lexsort((distance, fingers[:, 0])), 1]
         self._first = np.searchsorted(np.sort(fingers[:, 0]), np.arange(self.overlay.nodes + 1))
@@ -87,7 +87,7 @@ class PastryRoutes(KeyRoutes):
         digit = self._digit(self._ids[fingers[:, 1]], shared)
         table = np.full(self.overlay.nodes * self._rows << self._b, NOWHERE, dtype=np.int32)
         slot = (fingers[:, 0] * self._rows + shared << self._b) + digit
-        table[slot[::-1]] = fingers[::-1, 1]  # the last assignment to a slot stays
+        table[slot[::-1]] = fingers[::-1, 1]  # the last assignment to a slot remains
         self._table = table
 
     def _is_near(self, at: Numbers, key: Keys) -> NDArray[np.bool_]:
@@ -102,7 +102,7 @@ class PastryRoutes(KeyRoutes):
         return np.where(shared < self._rows, entry, NOWHERE)
 
     def _closer_peers(self, at: Numbers, key: Keys) -> Numbers:
-        """The closest node known that shares as many digits with the key and is closer to it."""
+        """The closest known node that shares as many digits with the key and is closer to it."""
         known = self._first[at + 1] - self._first[at]
         query = np.repeat(np.arange(len(at)), known)
         peer = self._peers[index_ranges(self._first[at], known)]

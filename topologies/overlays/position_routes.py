@@ -33,7 +33,7 @@ class PositionRoutes(KeyRoutes):
         self._rank = np.empty(nodes, dtype=np.int64)
         self._rank[self._order] = np.arange(nodes)
         self._is_full = bool((self._position[self._order] == np.arange(nodes)).all())
-        # Differences of 64-bit positions wrap around by themselves.
+        # Differences of unsigned 64-bit positions wrap around.
         self._modulus = np.uint64(nodes if self._is_full else 0)
         self._index_fingers(overlay.fingers)
 
@@ -42,7 +42,7 @@ class PositionRoutes(KeyRoutes):
         return self._position[nodes]
 
     def rank_of(self, nodes: Numbers) -> Numbers:
-        """The places of the nodes in the order of positions."""
+        """The rank of each node in the order of positions."""
         return self._rank[nodes]
 
     @property
@@ -55,7 +55,7 @@ class PositionRoutes(KeyRoutes):
         return np.asarray(end - start + np.where(end < start, self._modulus, _ZERO))
 
     def add(self, start: Keys, distance: Keys) -> Keys:
-        """The positions at some clockwise distances."""
+        """The positions at clockwise distances."""
         left = self.last_position - start
         return np.asarray(start + distance - np.where(distance > left, self._modulus, _ZERO))
 
@@ -96,7 +96,7 @@ class PositionRoutes(KeyRoutes):
         return np.asarray(self._last_finger(at, np.ones_like(at)) != NOWHERE)
 
     def _index_fingers(self, fingers: Numbers) -> None:
-        """Sort fingers by node and distance, behind one that nobody has."""
+        """Sort fingers by node and distance, after a dummy one."""
         nodes = self.overlay.nodes
         distance = (self._rank[fingers[:, 1]] - self._rank[fingers[:, 0]]) % nodes
         key = fingers[:, 0] * nodes + distance

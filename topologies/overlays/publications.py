@@ -1,4 +1,4 @@
-"""Publications: who publishes on which topic, rows (publisher, topic)."""
+"""Publications: rows (publisher, topic)."""
 
 import numpy as np
 
@@ -14,8 +14,8 @@ def draw_publications(
 ) -> Numbers:
     """Random publications: the topic uniform, the publisher uniform among its subscribers.
 
-    Only topics with at least `min_subscribers` are published. Nobody publishes on a topic without
-    subscribers: it counts as a publication, and causes no message.
+    Only topics with at least `min_subscribers` subscribers are published. A topic without
+    subscribers has no publisher: it counts as a publication and causes no message.
     """
     sizes = interests.sizes
     topics = np.flatnonzero(sizes >= min_subscribers)

@@ -20,7 +20,7 @@ Phases = Literal["floor", "ceil"]
 
 
 class RingSettings(Struct, frozen=True, kw_only=True):
-    """What can be set of a ring."""
+    """Settings of a ring."""
 
     fingers: Annotated[
         Fingers, Meta(description="chord: the nearest node of each phase; random: any node of it")

@@ -5,8 +5,8 @@ subscribers to the point, reversed; iScribe's is the union of the routes from th
 subscribers. Both are trees, as the next hop depends only on the node and on where the route goes. A
 publication goes up to the point, and then down the whole tree. Nodes deliver on the way down only.
 
-A route that does not arrive, on an overlay that lacks links, is not part of a tree; a publication
-that does not reach its rendezvous point ends on the way.
+If links are missing, a route that does not reach its target is not part of a tree, and a
+publication that does not reach its rendezvous point ends.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,13 @@ from topologies.overlays.kinds import ROUTES, key_routes
 from topologies.overlays.overlay import Overlay
 from topologies.overlays.publications import NOBODY
 
-# Topics are handled together as long as a table of topics by nodes is not larger than this.
+# Largest table of topics by nodes of topics that are computed together.
 _CELLS_AT_ONCE = 8_000_000
 _UNREACHED = -1
 
 
 class ScribeSettings(PubsubSettings, frozen=True, kw_only=True):
-    """What can be set of Scribe."""
+    """Settings of Scribe."""
 
     root: Annotated[
         Literal["routed", "cached"],
@@ -79,7 +79,7 @@ class InverseScribe(Scribe):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """The trees of some topics, and what it takes to count publications on them.
+    """The trees of some topics, with the values that are needed to count publications on them.
 
     `links` and `relays` are the number of links and of nodes without a subscription below the
     root, a tree each; `rows` the subscriptions and `depth` their depth, UNREACHED without one;
@@ -152,7 +152,7 @@ class Forest:
         return walks.hops, is_inside
 
     def _ends(self, tree: Numbers, node: Numbers, targets: Targets) -> tuple[Numbers, Targets]:
-        """Where the routes of a tree start, and where they go."""
+        """The starts and the targets of the routes of a tree."""
         if self._is_downward:
             return targets.root[tree], self._routes.node_targets(node)
         return node, targets.take(tree)
@@ -186,7 +186,7 @@ def _count(trees: Trees, publications: Numbers, is_cached: bool) -> Counts:
 def _go_up(
     trees: Trees, tree: Numbers, publisher: Numbers, is_cached: bool
 ) -> tuple[Numbers, Numbers, NDArray[np.bool_]]:
-    """Hops to the rendezvous point, receptions by strangers among them, and whether it arrived."""
+    """Hops to the rendezvous point, receptions by non-subscribers, and whether it was reached."""
     targets = trees.targets.take(tree)
     if is_cached:
         hops = (publisher != targets.root).astype(np.int64)
@@ -208,7 +208,7 @@ def _deliveries(
     subscribers, the sum of the depths of those reached, and the largest of them."""
     count, total, largest, second = _depths(trees)
     row = trees.interests.find_rows(publications[:, 1], publications[:, 0])
-    own = np.full(len(trees.interests) + 1, _UNREACHED)  # the last is for row -1
+    own = np.full(len(trees.interests) + 1, _UNREACHED)  # the last element is for row -1
     own[trees.rows] = trees.depth
     own_depth = own[row]
     is_own = own_depth != _UNREACHED

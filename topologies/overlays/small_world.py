@@ -3,12 +3,12 @@
 Node v is at position v of n. Phase i of v holds the nodes at a clockwise distance of 2^i to
 2^(i+1) - 1, and v has one finger in each of its phases: `chord` takes the nearest, `random` any
 (RandomSW), and `greedy` (GrSwico) is computed from all interests: of all pairs (v, w) whose phase
-has no finger yet, the one that contributes most becomes a finger, again and again.
+has no finger yet, the one that contributes most becomes a finger, repeatedly.
 
 Readings of the paper. An edge fills the phase of the node whose finger it is, not of its other end.
 A pair and its reverse are two candidates of one undirected edge: after one was taken, the other
-contributes nothing. Where both may be taken, chance decides. Phases in which no node contributes
-get any node of the phase, as in `random`.
+contributes nothing. If both may be taken, one is chosen at random. Phases in which no node
+contributes get a random node of the phase, as in `random`.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ _EMPTY = -1
 
 
 class SmallWorldSettings(Struct, frozen=True, kw_only=True):
-    """What can be set of a small-world overlay."""
+    """Settings of a small-world overlay."""
 
     fingers: Annotated[
         SmallWorldFingers,
@@ -75,7 +75,7 @@ def plan_fingers(
 
 
 def number_topics(wanted: Sequence[Collection[int]]) -> Interests:
-    """Interests of nodes 0 to n-1 in topics of any numbers, which are counted from 0."""
+    """Interests of nodes 0 to n-1; topics are renumbered from 0."""
     node = np.repeat(np.arange(len(wanted)), [len(topics) for topics in wanted])
     topics = [topic for some in wanted for topic in sorted(some)]
     known, topic = np.unique(np.array(topics, dtype=np.int64), return_inverse=True)
@@ -102,7 +102,7 @@ def finger_edges(table: Numbers) -> Numbers:
 
 
 class FingerSlots:
-    """One finger for each node and phase: the pairs that greedy fingers may be taken from.
+    """One finger for each node and phase, as constraints of the greedy choice.
 
     `least_phase` is the first phase that takes fingers.
     """
@@ -111,21 +111,21 @@ class FingerSlots:
         self, nodes: int, phases: int, rng: np.random.Generator, least_phase: int = 0
     ) -> None:
         self._nodes, self._phases, self._rng = nodes, phases, rng
-        # One row more than there are phases: no node takes fingers there.
+        # One more row than phases, without fingers.
         self._is_taken = np.zeros((phases + 1, nodes), dtype=bool)
         self._is_taken[phases:] = self._is_taken[:least_phase] = True
         self.table = np.full((nodes, phases), _EMPTY)
         self._phase_at = _phases_by_distance(nodes, phases)
 
     def are_open(self, a: Numbers, b: Numbers) -> NDArray[np.bool_]:
-        """Whether each pair may become a finger of one of both."""
+        """Whether each pair may become a finger of one of its nodes."""
         ahead = b - a
         forward = self._is_taken[self._phase_at[ahead], a]
         backward = self._is_taken[self._phase_at[-ahead], b]
         return np.asarray(~(forward & backward))
 
     def take(self, a: int, b: int) -> bool:
-        """Make a pair the finger of one of both, if that is possible; returns whether it was."""
+        """Make one node the finger of the other, if it is admitted; returns whether it was."""
         free = [
             (start, end, phase)
             for start, end in ((a, b), (b, a))
@@ -143,7 +143,7 @@ class FingerSlots:
         self.table[start, phase] = end
 
     def filled(self, rng: np.random.Generator) -> Numbers:
-        """The fingers, with any node of the phase where none was taken."""
+        """The fingers, with a random node of the phase where none was taken."""
         distances = draw_distances(self._nodes, self._phases, "random", rng)
         others = (np.arange(self._nodes)[:, None] + distances) % self._nodes
         return np.where(self.table == _EMPTY, others, self.table)

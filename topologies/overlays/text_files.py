@@ -21,7 +21,7 @@ _SIZES = re.compile(r"#\s*nodes\s+(\d+)\s+topics\s+(\d+)\s*")
 
 
 def load_interests(path: Path) -> Interests:
-    """The interests in a text file; without stated sizes, the largest numbers give them."""
+    """The interests in a text file; sizes that are not stated follow from the largest numbers."""
     lines = _read_lines(path)
     sizes = _SIZES.fullmatch(lines[0]) if lines else None
     rows = list(_pair_lines(path, lines, "node topic"))
@@ -90,7 +90,7 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _content(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Each line's number and what is before its comment."""
+    """The number of each line, and its text before a comment."""
     for number, line in enumerate(lines, 1):
         yield number, line.partition("#")[0].strip()
 

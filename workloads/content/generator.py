@@ -1,4 +1,4 @@
-"""Subscriptions and events to try a content-based system with (Tariq, Koldehofe and Rothermel,
+"""Subscriptions and events of content-based workloads (Tariq, Koldehofe and Rothermel,
 "Efficient content-based routing with network topology inference", DEBS 2013, section 6):
 independent at random (`uniform`), or around hotspots (`zipf`).
 

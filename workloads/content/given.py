@@ -45,7 +45,7 @@ class GivenSettings(ContentSettings, frozen=True, kw_only=True):
 
 
 class ContentGiven(WorkloadKind):
-    """Subscriptions as the experiment says, and events independent at random."""
+    """Subscriptions as written in the experiment file, and independent random events."""
 
     Settings = GivenSettings
     pubsub: ClassVar[str] = "content"
@@ -53,7 +53,7 @@ class ContentGiven(WorkloadKind):
 
     @classmethod
     def check_hosts(cls, settings: GivenSettings, hosts: Collection[str]) -> None:
-        """Raise ValueError if somebody subscribes or publishes who is not there."""
+        """Raise ValueError if a subscriber or publisher is not a host of the network."""
         named = {
             "subscriptions": parse_subscriptions(settings.subscriptions, settings.attributes),
             "publishers": settings.publishers.split(),
@@ -100,7 +100,7 @@ def make_given_workload(
 
 
 def parse_subscriptions(text: str, attributes: int) -> Held:
-    """The subscriptions of each host in a text, to events of so many attributes."""
+    """The subscriptions of each host in a text, to events of `attributes` attributes."""
     found: defaultdict[str, list[Subscription]] = defaultdict(list)
     for line in filter(None, map(str.strip, _BETWEEN.split(text))):
         host, _, wanted = (part.strip() for part in line.partition(":"))

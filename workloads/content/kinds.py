@@ -87,7 +87,7 @@ class ContentZipf(WorkloadKind):
 
     @classmethod
     def draw(cls, settings: ZipfSettings, seed: int, hosts: Sequence[str]) -> Workload:
-        """The workload of hosts of which nobody knows where they are."""
+        """The workload of hosts without places."""
         if settings.hotspots == "located":
             raise ValueError("hotspots: expected hosts with places for `located`, found none")
         return cls._draw(settings, seed, hosts, ())
@@ -120,7 +120,7 @@ class ContentZipf(WorkloadKind):
 def content_workload(
     drawn: DrawnContent, settings: ContentSettings, seed: int, hosts: Sequence[str]
 ) -> Workload:
-    """Subscriptions and events with their times, and with the peers that come and go."""
+    """Subscriptions and events with their times, and churn."""
     # A peer that has drawn a subscription twice has one interest.
     held = [
         (peer, number)

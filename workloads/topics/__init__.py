@@ -1,1 +1,1 @@
-"""Topic-based workloads: a peer wants topics, and an event has one."""
+"""Topic-based workloads: a peer subscribes to topics, and an event has one."""

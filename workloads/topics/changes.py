@@ -11,7 +11,7 @@ from workloads.workload import Interests, Numbers, lasting_interests
 def change_interests(
     wanted: Wanted, chances: NDArray[np.float64], times_us: Numbers, chance: np.random.Generator
 ) -> Interests:
-    """Interests of which one, any one that is held then, is exchanged at each of the times.
+    """Interests of which a random one of those held is replaced at each of the times.
 
     The new topic is drawn by popularity from those that the peer does not have. A peer that has
     all topics keeps them.

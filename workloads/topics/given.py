@@ -28,7 +28,7 @@ _PUBLICATIONS_FORM = "lines such as 'h1: 4 at 20 20.5 21'"
 
 
 class GivenInterest(NamedTuple):
-    """A host that wants a topic for a time."""
+    """A host that subscribes to a topic for a time."""
 
     host: str
     topic: int
@@ -60,13 +60,13 @@ class TopicsGivenSettings(Struct, frozen=True, kw_only=True):
 
 
 class TopicsGiven(WorkloadKind):
-    """Interests and publications as the experiment says; the seed does not matter."""
+    """Interests and publications as written in the experiment file; the seed has no effect."""
 
     Settings = TopicsGivenSettings
 
     @classmethod
     def check_hosts(cls, settings: TopicsGivenSettings, hosts: Collection[str]) -> None:
-        """Raise ValueError if somebody subscribes or publishes who is not there."""
+        """Raise ValueError if a subscriber or publisher is not a host of the network."""
         named = {
             "subscriptions": [one.host for one in parse_subscriptions(settings.subscriptions)],
             "publications": [one.host for one in parse_publications(settings.publications)],
@@ -131,7 +131,7 @@ def parse_publications(text: str) -> list[GivenPublication]:
 def _parse(
     key: str, text: str, pattern: re.Pattern[str], form: str
 ) -> Iterator[tuple[str, str, re.Match[str]]]:
-    """Every line with its host and what the pattern finds in the rest."""
+    """Every line with its host and the match of the pattern in the rest."""
     for line in filter(None, map(str.strip, _BETWEEN.split(text))):
         host, _, rest = (part.strip() for part in line.partition(":"))
         match = pattern.fullmatch(rest)
@@ -141,7 +141,7 @@ def _parse(
 
 
 def _check_apart(line: str, one: GivenInterest, others: Sequence[GivenInterest]) -> None:
-    """Raise if a host has an interest twice at a time."""
+    """Raise if two interests of a host in a topic overlap in time."""
     for other in others:
         is_same = (other.host, other.topic) == (one.host, one.topic)
         if is_same and other.from_us < one.until_us and one.from_us < other.until_us:

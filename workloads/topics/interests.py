@@ -1,8 +1,8 @@
-"""Which topics peers want, drawn for a seed: the same in runs and in offline computations.
+"""Random interests of peers in topics: the same in runs and in offline computations.
 
-Each peer draws topics one after another without replacement, by their popularity. A race has the
-same law and is vectorised: every topic arrives after an exponential time with the rate p(t), and
-the first arrivals are the topics of the peer. So time is linear in peers times topics.
+Each peer draws topics one after another without replacement, by their popularity. The vectorised
+computation has the same distribution: every topic arrives after an exponential time with the rate
+p(t), and the first arrivals are the topics of the peer. Its time is linear in peers times topics.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from workloads.number_range import WholeRange
 from workloads.topics.popularity import Popularity
 from workloads.workload import Numbers
 
-_CELLS_AT_ONCE = 2_000_000  # 16 MB of arrival times; the outcome does not depend on it
+_CELLS_AT_ONCE = 2_000_000  # 16 MB of arrival times; the result does not depend on it
 
 
 class Wanted(NamedTuple):
-    """Pairs of a peer and a topic that it wants, in the order of peers and then of topics."""
+    """Pairs of a peer and a topic of its interest, ordered by peers and then by topics."""
 
     peer: Numbers
     topic: Numbers
@@ -34,9 +34,9 @@ def draw_interests(
     popularity: Popularity,
     seed: int | str,
 ) -> Wanted:
-    """The topics of so many nodes; of a range, each number of topics is equally likely.
+    """The topics of each node; in a range, all numbers of topics are equally likely.
 
-    More nodes begin with the same interests as fewer.
+    The first nodes have the same interests for every number of nodes.
     """
     low, high = (topics_per_node,) * 2 if isinstance(topics_per_node, int) else topics_per_node
     if not 0 <= low <= high <= topics:
@@ -60,7 +60,7 @@ def sort_wanted(peer: Numbers, topic: Numbers) -> Wanted:
 
 
 def deal_equally(nodes: int, topics: int, seed: int | str) -> Wanted:
-    """One topic for each node, and each topic to as many nodes, as far as their number allows."""
+    """One topic for each node; numbers of nodes of topics differ by at most 1."""
     topic = np.arange(nodes, dtype=np.int64) % topics
     return Wanted(np.arange(nodes), make_generator(seed, "interests").permutation(topic))
 
@@ -68,7 +68,7 @@ def deal_equally(nodes: int, topics: int, seed: int | str) -> Wanted:
 def _first_arrivals(
     nodes: int, chances: NDArray[np.float64], count: int, seed: int | str
 ) -> Iterator[Numbers]:
-    """The first topics to arrive at some nodes, a row for each, the first one first."""
+    """The first topics to arrive at some nodes: a row for each node, in the order of arrival."""
     chance, mean_times = make_generator(seed, "interests"), 1 / chances
     rows = max(1, _CELLS_AT_ONCE // len(chances))
     for start in range(0, nodes, rows):

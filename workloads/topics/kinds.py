@@ -1,4 +1,4 @@
-"""Topic-based workloads that are drawn, by how popular their topics are."""
+"""Random topic-based workloads, by the popularity of topics."""
 
 from collections.abc import Sequence
 
@@ -80,7 +80,7 @@ def topic_workload(
     seed: int,
     hosts: Sequence[str],
 ) -> Workload:
-    """Interests and events with their matches, and with the peers that come and go."""
+    """Interests and events with their matches, and churn."""
     return Workload(
         interests,
         publications,
@@ -113,7 +113,7 @@ def _draw_from(
 def _assign_roles(
     drawn: Wanted, chances: Chances, settings: TopicSettings, seed: int, peers: int
 ) -> Audience:
-    """Who subscribes when, and who publishes."""
+    """Subscribers with their times, and publishers."""
     share, chance = settings.publisher_share, make_generator(seed, "publishers")
     subscribers, publishers = drawn, None
     if settings.publishers == "share-of-topic":
@@ -129,7 +129,7 @@ def _assign_roles(
 
 
 def _change_times_us(settings: TopicSettings) -> Numbers:
-    """Interests change while events are published."""
+    """The times at which interests change, while events are published."""
     if not settings.changes_per_s:
         return np.zeros(0, dtype=np.int64)
     count = int(settings.events / settings.rate_per_s * settings.changes_per_s)

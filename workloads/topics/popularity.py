@@ -1,4 +1,4 @@
-"""How popular topics are (Chen and Tock, Middleware Industry 2015, section 5).
+"""The popularity of topics (Chen and Tock, Middleware Industry 2015, section 5).
 
 Topics are numbered by their rank, the most popular one is 0. The paper gives no rate for the
 exponential distribution; `decay` = 10 makes the last topic e^-10 as popular as the first.
@@ -15,7 +15,7 @@ Shape = Literal["uniform", "zipf", "exponential"]
 
 @dataclass(frozen=True, slots=True)
 class Popularity:
-    """The chances p(t) of topics of ranks i = 1, 2, ... |T|.
+    """The probabilities p(t) of topics of ranks i = 1, 2, ... |T|.
 
     `uniform`: p = 1/|T|; `zipf`: p ~ i^-exponent; `exponential`: p ~ exp(-decay * i / |T|).
     """
@@ -25,7 +25,7 @@ class Popularity:
     decay: float = 10.0
 
     def chances(self, topics: int) -> NDArray[np.float64]:
-        """The chance of each topic to be drawn first; they add up to 1."""
+        """The probability of each topic to be drawn first; their sum is 1."""
         rank = np.arange(1, topics + 1, dtype=np.float64)
         if self.shape == "zipf":
             weights = rank**-self.exponent

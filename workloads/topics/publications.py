@@ -20,7 +20,7 @@ _TRIES = 1_000
 
 
 class Audience(NamedTuple):
-    """Who subscribes, and who may publish; without `publishers`, any of so many peers."""
+    """Subscribers, and peers that may publish; all peers if `publishers` is None."""
 
     subscribers: Interests
     publishers: Interests | None
@@ -34,7 +34,7 @@ def draw_publications(
     settings: TopicEventSettings,
     chance: np.random.Generator,
 ) -> Publications:
-    """Events at the rate and of the topics that the settings say; `weights` are of the topics."""
+    """Events by the settings of rate and topics; `weights` are those of the topics."""
     subscribers = HeldTopics(audience.subscribers, audience.topics)
     publishers = audience.publishers
     sources = None if publishers is None else HeldTopics(publishers, audience.topics)
@@ -64,7 +64,7 @@ def draw_publications(
 def _each_topic(
     topics: int, settings: TopicEventSettings, chance: np.random.Generator
 ) -> tuple[Numbers, Numbers]:
-    """The events of each topic at the rate, from a moment of its own in the first interval."""
+    """The events of each topic at the rate, from a random time in the first interval on."""
     phase_us = (chance.random(topics) * 1e6 / settings.rate_per_s).astype(np.int64)
     time_us = (phase_us[:, np.newaxis] + settings.schedule.times_us(settings.events)).ravel()
     order = np.argsort(time_us, kind="stable")
@@ -77,7 +77,7 @@ def _redraw(
     is_open: Callable[[Numbers, Numbers], NDArray[np.bool_]],
     chance: np.random.Generator,
 ) -> Numbers:
-    """A topic for each time, drawn again where it has no event then."""
+    """A topic for each time, drawn again where the topic cannot have an event then."""
     topic, left = np.zeros(len(time_us), dtype=np.int64), np.arange(len(time_us))
     shares, possible = np.cumsum(weights), np.flatnonzero(weights)
     for _ in range(_TRIES if len(possible) else 0):

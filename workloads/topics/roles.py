@@ -14,14 +14,14 @@ Chance = np.random.Generator
 
 
 class Roles(NamedTuple):
-    """Who subscribes to which topic, and who publishes to it."""
+    """Subscribers and publishers of topics."""
 
     subscribers: Wanted
     publishers: Wanted
 
 
 def part_each_topic(drawn: Wanted, topics: int, share: float, chance: Chance) -> Roles:
-    """Of the peers of each topic a share publishes; of two or more, one at least has each role."""
+    """A share of the peers of each topic publishes; of two or more, at least one has each role."""
     order = np.lexsort((chance.random(len(drawn.topic)), drawn.topic))
     size = np.bincount(drawn.topic, minlength=topics)
     count = np.where(size > 1, np.clip(np.rint(share * size), 1, np.maximum(size - 1, 1)), 0)

@@ -74,7 +74,7 @@ class TopicSettings(TopicEventSettings, frozen=True, kw_only=True):
     ] = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a peer is to have more topics than there are."""
+        """Raise ValueError if topics_per_peer is larger than the number of topics."""
         super().__post_init__()
         if parse_whole_range("topics_per_peer", self.topics_per_peer).high > self.topics:
             raise ValueError(
@@ -94,7 +94,7 @@ class UniformSettings(TopicSettings, frozen=True, kw_only=True):
     ] = "drawn"
 
     def __post_init__(self) -> None:
-        """Raise ValueError if topics of equal size are asked for peers with several topics."""
+        """Raise ValueError if topic_sizes is equal and peers have several topics."""
         super().__post_init__()
         if self.topic_sizes == "equal" and self.topics_per_peer.strip() != "1":
             raise ValueError(

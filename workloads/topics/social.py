@@ -66,7 +66,7 @@ def make_social_workload(
     seed: int,
     hosts: Sequence[str],
 ) -> Workload:
-    """The workload of users who want each other, one for each host."""
+    """The workload of users, one for each host."""
     peers = len(hosts)
     held = lasting_interests(wanted.peer, wanted.topic)
     publishing = held
@@ -83,7 +83,7 @@ def make_social_workload(
 def draw_social_interests(
     path: Path, links: Links, nodes: int, seed: int | str, starts: int = 3
 ) -> Wanted:
-    """Who wants whom in a sample of the graph in a file: the same in runs and offline."""
+    """Interests of a sample of the graph in a file: the same in runs and offline."""
     graph = read_graph(path, is_mutual=links == "friends")
     users = sample_users(graph, nodes, starts, make_generator(seed, "users"))
     return wanted_among(graph, users)

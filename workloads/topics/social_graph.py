@@ -4,8 +4,8 @@ An edge list is a text file: a line `a b` of two whole numbers for each link, an
 with `#` or `%` are comments, as SNAP and KONECT publish such graphs. Further columns (a weight, a
 time) are not used. Samples follow Chen, Tock and Girdzijauskas (DEBS 2018): a breadth-first
 search from a few random users until enough are visited, with all links among the visited. The
-search ignores the direction of links, as by follows alone it ends in dead ends. Where a component
-is used up, it goes on from another random user.
+search ignores the direction of links, because by follows alone it ends early. Where a component
+has no more users, it continues from another random user.
 """
 
 import warnings
@@ -51,7 +51,7 @@ def read_graph(path: Path, is_mutual: bool) -> SocialGraph:
 def sample_users(
     graph: SocialGraph, count: int, starts: int, chance: np.random.Generator
 ) -> Numbers:
-    """So many users in the order in which a breadth-first search from some of them visits them."""
+    """`count` users in the order in which a breadth-first search from some of them visits them."""
     if count > graph.users:
         raise WorkloadError(
             f"file: expected at least {count} users, one for each host, found {graph.users}"
@@ -69,7 +69,7 @@ def sample_users(
 
 
 def wanted_among(graph: SocialGraph, users: Numbers) -> Wanted:
-    """Who wants whom among some users: the user at place i is peer i and topic i."""
+    """Interests among some users: the user at place i is peer i and topic i."""
     place = np.full(graph.users, -1)
     place[users] = np.arange(len(users))
     peer, topic = place[graph.source], place[graph.target]
@@ -78,7 +78,7 @@ def wanted_among(graph: SocialGraph, users: Numbers) -> Wanted:
 
 
 def _neighbours(graph: SocialGraph) -> tuple[Numbers, Numbers]:
-    """The neighbours of all users, one user's after another's, and where each one's begin."""
+    """The neighbours of all users in one array, and the index of each user's first one."""
     both = (
         np.concatenate((graph.source, graph.target)),
         np.concatenate((graph.target, graph.source)),
@@ -89,7 +89,9 @@ def _neighbours(graph: SocialGraph) -> tuple[Numbers, Numbers]:
 
 def _read_links(path: Path) -> Numbers:
     try:
-        with warnings.catch_warnings(action="ignore"):  # of an empty file, which is refused below
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # warnings for an empty file, which is refused below
             found = np.loadtxt(path, np.int64, comments=_COMMENTS, usecols=(0, 1), ndmin=2)
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise WorkloadError(
@@ -102,7 +104,7 @@ def _read_links(path: Path) -> Numbers:
 
 
 def _find_fault(path: Path) -> str:
-    """The first line that is no link, with its number."""
+    """The first line that is not a link, with its number."""
     if not path.is_file():
         return "no file"
     text = path.read_text(errors="replace")

@@ -2,8 +2,8 @@
 
 The model is that of benchmark graphs for communities (Lancichinetti, Fortunato, Radicchi, 2008):
 sizes of communities and degrees follow power laws, and a share of each user's links stays in its
-community. Whom a user follows is drawn by popularity, which follows a power law, too. These graphs
-stand in for samples of real ones: they have their density, skew and clustering, and no more.
+community. The users that a user follows are drawn by popularity, which follows a power law, too.
+These graphs replace samples of real ones: they have their density, skew and clustering only.
 """
 
 from collections.abc import Sequence
@@ -59,9 +59,9 @@ class TopicsSyntheticSocial(WorkloadKind):
 def draw_synthetic_interests(
     links: Links, nodes: int, seed: int | str, mean_links: float = MEAN_LINKS
 ) -> Wanted:
-    """Who wants whom in a synthetic graph of so many users: the same in runs and offline."""
+    """Interests of the users of a synthetic graph: the same in runs and offline."""
     chance = make_generator(seed, "synthetic users")
-    # Each link between friends is one of both.
+    # A link between friends counts for both.
     graph = grow_graph(nodes, mean_links / (2 if links == "friends" else 1), chance)
     if links == "friends":
         graph = _both_ways(graph)
@@ -69,7 +69,7 @@ def draw_synthetic_interests(
 
 
 def grow_graph(users: int, mean_links: float, chance: np.random.Generator) -> SocialGraph:
-    """A directed graph in which a user follows about so many others on average."""
+    """A directed graph in which a user follows about `mean_links` others on average."""
     popularity = _power_law(users, 1.0, _POPULARITY_EXPONENT, 3 * users**0.5, chance)
     count = np.rint(_power_law(users, mean_links / 2, _LINKS_EXPONENT, users / 4, chance))
     first = _communities(users, chance)
@@ -85,7 +85,7 @@ def grow_graph(users: int, mean_links: float, chance: np.random.Generator) -> So
             chosen.update({far} - {user})
         followed.append(np.array(sorted(chosen), dtype=np.int64))
     source = np.repeat(np.arange(users), [len(some) for some in followed])
-    # Communities are runs of users; numbers and places on a ring must not tell them.
+    # Communities are ranges of users; shuffled, so that numbers do not reveal them.
     name = chance.permutation(users)
     return SocialGraph(users, name[source], name[np.concatenate(followed)])
 
@@ -98,14 +98,14 @@ def _draw_near(
     count: int,
     chance: np.random.Generator,
 ) -> set[int]:
-    """So many others of a community, by popularity and without replacement."""
+    """Others of a community, drawn by popularity and without replacement."""
     arrival = chance.standard_exponential(end - start) / popularity[start:end]
     arrival[user - start] = np.inf
     return set((start + np.argsort(arrival)[:count]).tolist())
 
 
 def _communities(users: int, chance: np.random.Generator) -> Numbers:
-    """Where each community begins, and in the end the number of users."""
+    """The first user of each community, and the number of users at the end."""
     low, high = _COMMUNITY_SIZES
     sizes = _power_law(users // low + 1, low, _COMMUNITY_EXPONENT, high, chance)
     ends = np.cumsum(sizes.astype(np.int64))

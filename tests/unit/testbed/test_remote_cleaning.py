@@ -39,11 +39,11 @@ def test_a_project_stays_as_long_as_a_run_does(
 def test_what_is_left_says_why() -> None:
     plan = plan_cleaning([GOES_ON, UNFETCHED, FETCHED, EMPTY], "/far/projects/new", False)
     assert plan.left == [
-        "run live and its project: it goes on",
+        "run live and its project: the run is going on",
         "run unfetched in /far/results/x/1: it was not fetched",
         "run fetched in /far/results/x/2: --runs removes it",
         "run empty in no directory: --runs removes it",
-        "project /far/projects/new: it lists and fetches the runs that are left",
+        "project /far/projects/new: it is needed to list and fetch the remaining runs",
     ]
 
 

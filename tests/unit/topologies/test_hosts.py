@@ -154,7 +154,7 @@ def test_one_seed_gives_one_outcome() -> None:
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(TopologyError, match="hosts: expected 1 or more, found 0"):
         attach_hosts(WAXMAN, 0, seed=1)
-    with pytest.raises(TopologyError, match="hosts: expected an underlay without, found 1"):
+    with pytest.raises(TopologyError, match="hosts: expected an underlay without hosts, found 1"):
         attach_hosts(attach_hosts(WAXMAN, 1, seed=1), 1, seed=1)
     with pytest.raises(
         TopologyError, match=r"anonymous_routers: expected a share from 0 to 1, found 1\.1"

@@ -90,13 +90,16 @@ def test_edges_in_several_pieces_are_all_written(
         ({"edges": [[0, "a"]]}, r"edges\[0\]\[1\]: expected int, found .a."),
         ({"edges": [[0, 1.5]]}, r"edges\[0\]\[1\]: expected int, found 1.5"),
         ({"position": [0, 1]}, "position: expected 3, one for each node; found 2"),
-        ({"position": [5, 1, 5]}, "position: expected a different one .* found 5 twice"),
+        ({"position": [5, 1, 5]}, "position: expected a different value .* found 5 twice"),
         ({"position": [0, 1, 2**64]}, r"position\[2\]: expected 0 to 2\^64 - 1, found 1844"),
         ({"position": [0, 1, -1]}, r"position\[2\]: expected 0 to 2\^64 - 1, found -1"),
         ({"rendezvous": [0]}, "rendezvous: expected 2, one for each topic; found 1"),
         ({"rendezvous": [0, 3]}, r"rendezvous\[1\]: expected a node number, 0 to 2; found 3"),
         ({"ids": ["a", "b", "xyz"]}, r"ids\[2\]: expected 1 to 16 hexadecimal .* found 'xyz'"),
-        ({"ids": ["a", "b", "0A"]}, "ids: expected a different one for each node, found 10 twice"),
+        (
+            {"ids": ["a", "b", "0A"]},
+            "ids: expected a different value for each node, found 10 twice",
+        ),
         ({"directed": 1}, "directed: expected bool, found 1"),
     ],
 )
