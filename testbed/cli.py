@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end(*_: object) -> None:
-    """End in good order on a signal, so that networks are removed."""
+    """Exit on a signal in an orderly way, so that networks are removed."""
     raise SystemExit("tdo: ended by a signal")
 
 

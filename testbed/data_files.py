@@ -14,6 +14,6 @@ def default_data_folder() -> Path:
 
 
 def find_data_file(name: str, folder: Path | str, data: Path | str) -> Path | None:
-    """The path of a data file from the folder of an experiment, else from that for data."""
+    """The path of a data file in the folder of an experiment, else in that for data."""
     paths = (Path(place, name) for place in (folder, data))
     return next((path.resolve() for path in paths if name and path.is_file()), None)

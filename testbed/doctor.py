@@ -1,4 +1,4 @@
-"""Checks of what this machine can do for the testbed, each with a command to fix a miss."""
+"""Checks of this machine for the testbed, each with a command to fix a miss."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""`tdo analyze`: tables and metrics of runs, or of anyone's captures, by Spark."""
+"""`tdo analyze`: tables and metrics of runs, or of captures of any tool, with Spark."""
 
 import argparse
 import json
@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError(f"{other}: expected a run directory like {runs[0]}, found none")
     for path in options.runs:
         if not path.exists() and not any(sign in str(path) for sign in "*?["):
-            raise UsageError(f"{path}: expected a run directory or captures, found nothing there")
+            raise UsageError(f"{path}: expected a run directory or captures, found neither")
     if not runs:
         files = _find_captures(options.runs)
         options.out = options.out or _place_beside(options.runs, files)
@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _find_captures(places: Sequence[Path]) -> list[Path]:
-    """The captures that are meant; raises before Spark starts if there is nothing to read."""
+    """The captures of the paths; raises before Spark starts if there is nothing to read."""
     from analysis.captures import find_captures, why_no_capture
     from analysis.errors import CaptureError
 
@@ -106,13 +106,13 @@ def _place_beside(places: Sequence[Path], files: Sequence[Path]) -> Path:
     if len(folders) > 1:
         raise UsageError(
             f"captures: expected files of one folder, found some in {folders[0]} and in "
-            f"{folders[1]}; say where their tables go with --out"
+            f"{folders[1]}; name the folder of their tables with --out"
         )
     return folders[0] / "analysis"
 
 
 def analyze_fresh(run: Path) -> tuple[Metrics, Verdict | None]:
-    """The metrics of a run that has just ended, and the verdict with them in view."""
+    """The metrics of a run that has just ended, and the verdict based on them."""
     from analysis.run_directory import open_run
 
     with _session("local[*]", open_run(run).is_small) as spark:
@@ -120,7 +120,7 @@ def analyze_fresh(run: Path) -> tuple[Metrics, Verdict | None]:
 
 
 def analyze_apart(run: Path) -> None:
-    """Analyse and judge a run of a sweep in another process, so that Spark is gone with it."""
+    """Analyse and judge a run of a sweep in another process, which ends Spark, too."""
     from analysis.errors import AnalysisError
 
     done = subprocess.run(
@@ -137,7 +137,7 @@ def analyze_apart(run: Path) -> None:
 
 @contextmanager
 def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
-    """A Spark session, whose workers have what they need from us if they are elsewhere."""
+    """A Spark session; workers on other machines are sent our packages."""
     from analysis.spark.failures import clear_failures
     from analysis.spark.session import open_session
     from analysis.spark.tasks import shipped_packages

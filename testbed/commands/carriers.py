@@ -11,7 +11,7 @@ from testbed.sweeps.progress import ATTEMPTS
 
 PACKAGES = ("topologies", "workloads", "agents", "testbed", "analysis")
 _DISTRIBUTION = "tdo-testbed"
-_DRIVER_MEMORY_MB = 1_024  # it only hands out texts
+_DRIVER_MEMORY_MB = 1_024  # this process only distributes texts
 _LOCAL = re.compile(r"local(?:\[([\d*]+)\])?")
 
 
@@ -40,8 +40,8 @@ def carry_in_session(
     """Carry out tasks in a Spark session; yields each with its result."""
     from analysis.spark.tasks import carry, shipped_packages
 
-    # Values in lists mostly go up, and so does what tasks take. Those that take longest come
-    # first, so that no core waits for them at the end.
+    # Values in lists usually rise, and so do times of tasks. The longest tasks come
+    # first, so that no core waits at the end.
     with (
         shipped_packages(spark, PACKAGES, _DISTRIBUTION),
         closing(carry(spark, work, tasks[::-1], at_once, _say)) as carried,

@@ -28,7 +28,7 @@ IsNeeded = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Carriers:
-    """What runs the experiments of each backend, and computes points."""
+    """Functions that run the experiments of each backend, and compute points."""
 
     runs: Mapping[str, Carrier]
     points: PointCarrier
@@ -49,7 +49,7 @@ def load_sources(
 ) -> dict[str, "Sweep | Computation"]:
     """The sweeps and computations that feed some claims, each once, by their names.
 
-    A change is of those computations that have its key. Other keys, and the seed, are of sweeps.
+    A change applies to computations that have its key. Other keys, and the seed, apply to sweeps.
     Data files of computations are looked for in the folder `data`.
     """
     swept, computed = _find_sources(claims, scale)
@@ -69,7 +69,7 @@ def load_sources(
 def _find_sources(
     claims: Sequence["Claim"], scale: str
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, "Computation"]]:
-    """What a scale changes in each sweep that feeds some claims, and the computations at it."""
+    """The changes of a scale for each sweep that feeds some claims, and its computations."""
     from analysis.claims import paper_of
 
     swept, computed = {}, {}
@@ -95,14 +95,14 @@ def _change(computation: "Computation", changes: Mapping[str, Any]) -> "Computat
 
 
 def _find_files(computation: "Computation", data: Path) -> "Computation":
-    """The same with the paths of those data files that are there; others are named."""
+    """The same computations with the paths of existing data files; missing ones are printed."""
     found = {}
     for key, names in computation.files.items():
         paths = [path for name in names if (path := find_data_file(name, data, data)) is not None]
         if not paths:
             print(
                 f"{computation.name}: expected {' or '.join(names)} in {data}, found none; a "
-                "generated stand-in is used (--data names the folder)"
+                "synthetic graph is used instead (--data names the folder)"
             )
         found[key] = (str(paths[0]) if paths else "",)
     return replace(computation, parameters={**computation.parameters, **found})
@@ -151,7 +151,7 @@ def reproduce(
 
 
 def _need(claims: Sequence["Claim"], name: str) -> IsNeeded:
-    """Whether any of the claims needs a run or point, by its row or what sets it apart."""
+    """Whether any of the claims needs a run or point, by its row or its keys."""
     sources = [s for claim in claims for s in claim.sweeps if s.experiment == name]
     return lambda values: any(source.needs(values) for source in sources)
 
@@ -182,21 +182,21 @@ def _play_sweep(
         is_measured=True,
         say=say,
         is_needed=lambda swept: is_needed(swept.values),
-        elsewhere=find_runs(results),  # as sweeps have some runs in common
+        elsewhere=find_runs(results),  # because sweeps have runs in common
     )
     return Played(directory.path, rows, lambda good: draw_figures(sweep, good, directory), "run")
 
 
 def _tell_doubtful(rows: Sequence[Row], folder: Path) -> None:
     for row in rows:
-        what = row["error"] or f"{folder / row['path']}; remove it to have it done again"
+        what = row["error"] or f"{folder / row['path']}; remove it to repeat it"
         say(f"{row['verdict']}: {what}")
 
 
 def _draw(played: Played, rows: Sequence[Row]) -> None:
     try:
         played.draw(rows)
-    except ExperimentError as error:  # as where no run has what is to be drawn
+    except ExperimentError as error:  # if no run has the column to draw
         say(f"not drawn: {error}")
 
 

@@ -1,4 +1,4 @@
-"""`tdo clean`: remove what networks of ended processes left behind, and nothing else."""
+"""`tdo clean`: removes leftovers of networks whose processes ended, and nothing else."""
 
 import argparse
 from typing import Any

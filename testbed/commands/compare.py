@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from analysis.compare import Cell, Comparison, Group
 
 _MOST_BESIDE = 3  # groups; the values of more are in rows below each other
-_WORDS = 2  # columns of words: metric and unit
+_WORDS = 2  # columns of text: metric and unit
 
 
 def add_parser(commands: Any) -> None:
@@ -141,7 +141,7 @@ def _beside(comparison: "Comparison") -> list[list[str]]:
 
 
 def _of_seeds(comparison: "Comparison") -> list[list[str]]:
-    """Of one experiment, how its runs spread."""
+    """The table of one experiment: mean, interval, minimum and maximum over its runs."""
     lines = [["metric", "unit", "mean", "95 % interval", "minimum", "maximum"]]
     runs = comparison.groups[0].runs
     for row in _rows(comparison):

@@ -25,7 +25,7 @@ from topologies.overlays.position_routes import PositionRoutes
 from topologies.overlays.publications import draw_publications
 from topologies.overlays.text_files import load_publications, load_weights
 
-# Each use of randomness has a stream of its own, so that none depends on another.
+# Each use of randomness has its own stream, so that none depends on another.
 _OVERLAY, _PUBLICATIONS = range(2)
 _MB = 1 << 20
 
@@ -76,9 +76,9 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
         help="a setting of the kind; `tdo list kinds` prints all; default: none",
     )  # fmt: skip
     parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of random draws; default: 1"
+        "--seed", type=int, default=1, metavar="N", help="seed of random draws; default: 1"
     )
-    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
 
 
 def _run_build(options: argparse.Namespace) -> int:

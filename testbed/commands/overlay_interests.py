@@ -40,14 +40,14 @@ def add_interest_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--links", choices=get_args(Links),
-        help="of the social graph: both users of a link subscribe, or the first does; "
-        "default: friends",
+        help="friends: both users of a link of the social graph subscribe; follows: the first "
+        "one does; default: friends",
     )  # fmt: skip
     parser.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help="where social graphs are; default: $TDO_DATA, else data/",
+        help="folder of social graphs; default: $TDO_DATA, else data/",
     )
     parser.add_argument(
         "--nodes",
@@ -61,10 +61,10 @@ def add_interest_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--topics-per-node", type=_topic_range, metavar="A or A..B",
-        help="topics that a node wants; default: none, with a file",
+        help="number of topics of a node; default: none, with a file",
     )  # fmt: skip
     parser.add_argument(
-        "--popularity", choices=get_args(Shape), help="of drawn topics; default: uniform"
+        "--popularity", choices=get_args(Shape), help="popularity of drawn topics; default: uniform"
     )
 
 
@@ -101,7 +101,7 @@ def _drawn_interests(options: argparse.Namespace) -> Interests:
 
 
 def _social_interests(options: argparse.Namespace) -> Interests:
-    """A user is a node and a topic; users that nobody wants and who want nobody stay."""
+    """Interests of users, each a node and a topic; users without links are included."""
     if options.nodes is not None:
         _check_nodes(options.nodes)
     try:

@@ -1,4 +1,4 @@
-"""Root for commands that create namespaces; the others must not require it."""
+"""The check for root of commands that create namespaces."""
 
 import os
 

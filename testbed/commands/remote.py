@@ -24,7 +24,7 @@ def add_parser(commands: Any) -> None:
         "id", nargs="?", metavar="RUN", help="id of a run, or the beginning of the id"
     )
     status.add_argument(
-        "--follow", action="store_true", help="print the output of the run as it goes on"
+        "--follow", action="store_true", help="print the output of the run until it ends"
     )
     status.add_argument("--json", action="store_true", help="end the output with one JSON object")
     status.set_defaults(run=_status)
@@ -37,7 +37,11 @@ def add_parser(commands: Any) -> None:
     fetch.set_defaults(run=_fetch)
     clean = actions.add_parser("clean", help="remove what was sent there, except results")
     _add_place(clean)
-    clean.add_argument("--runs", action="store_true", help="also remove the runs that were fetched")
+    clean.add_argument(
+        "--runs",
+        action="store_true",
+        help="also remove results that were fetched or have nothing to fetch",
+    )
     clean.set_defaults(run=_clean)
 
 
@@ -47,8 +51,15 @@ def _add_run(actions: Any) -> None:
     parser.add_argument(
         "file", type=Path, help="an experiment file on this machine; lists in it make a sweep"
     )
-    parser.add_argument("--backend", choices=BACKENDS, help="default: that of the file")
-    parser.add_argument("--seed", type=int, metavar="N", help="default: that of the file")
+    parser.add_argument(
+        "--backend", choices=BACKENDS, help="emulation requires root; default: that of the file"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of all random choices; default: that of the file",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -139,7 +150,9 @@ def _options_there(options: argparse.Namespace) -> list[str]:
 def _exit_status(run: dict[str, Any]) -> int:
     """The exit status of the run; a killed one has failed."""
     status = run["exit_status"]
-    if status is None and run["phase"] == "finished":  # nobody was left to write it down
+    if (
+        status is None and run["phase"] == "finished"
+    ):  # its keeper was killed and could not record the status
         return 0 if run["verdict"] == "valid" else _NOT_VALID
     return _FAILED if status is None or status < 0 else int(status)
 

@@ -27,8 +27,15 @@ def add_parser(commands: Any) -> None:
     """Add `run` and `rerun` to the commands."""
     parser = commands.add_parser("run", help="run an experiment; an emulated one requires root")
     parser.add_argument("file", type=Path, help="an experiment file; lists in it make a sweep")
-    parser.add_argument("--backend", choices=BACKENDS, help="default: that of the file")
-    parser.add_argument("--seed", type=int, metavar="N", help="default: that of the file")
+    parser.add_argument(
+        "--backend", choices=BACKENDS, help="emulation requires root; default: that of the file"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of all random choices; default: that of the file",
+    )
     parser.add_argument(
         "--set",
         action="append",

@@ -1,4 +1,4 @@
-"""`tdo shell`: build a network and give Mininet's prompt."""
+"""`tdo shell`: build a network and open Mininet's prompt."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ from topologies.underlay import Underlay
 
 _HINT = """
 Try `h1 ping h2`, `h1 traceroute -n h2`, `route h1 h2`, `r1 ip route`, `link r1 r2 down`, `help`.
-Leave with `exit`; the network goes with you.
+`exit` ends the prompt and removes the network.
 """
 
 
@@ -97,7 +97,7 @@ def _load(path: Path) -> Underlay:
 
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet has no types
-    """Mininet's prompt, which also knows the true routes."""
+    """Mininet's prompt with the command `route` for true routes."""
 
     def __init__(self, network: EmulatedNetwork, commands: list[str] | None) -> None:
         """Run the commands, or read them from the prompt if there are none."""

@@ -30,7 +30,7 @@ from testbed.sweeps.runs import (
 if TYPE_CHECKING:
     from analysis.figures.sweep import Figure
 
-_MEASURED = {"figures.messages": "messages", "wall_s": "time, s"}  # columns that are no metrics
+_MEASURED = {"figures.messages": "messages", "wall_s": "time, s"}  # columns that are not metrics
 _SHOWN_METRICS = ("discovered_links", "inferences", "rdp.mean", "stress_ratio", "figures.messages")
 _MOST_SHOWN = 60
 
@@ -59,7 +59,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
 
 
 def make_carriers(options: argparse.Namespace, measure: Measure | None) -> dict[str, Carrier]:
-    """What runs the experiments of each backend; `measure` is for simulated ones.
+    """The functions that run experiments of each backend; `measure` is for simulated ones.
 
     The verdict on an emulated run requires an analysis of its packets, as after `tdo run`.
     """
@@ -81,7 +81,7 @@ def load_measure() -> Measure:
 
 
 def carry_runs(spark: Any, at_once: int | None, measure: Measure | None) -> Carrier:
-    """What does runs in a Spark session."""
+    """A function that does runs in a Spark session."""
     work = functools.partial(perform_task, measure=measure)
     return functools.partial(carry_in_session, spark, at_once, work, give_up)
 
@@ -188,7 +188,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=_positive,
         metavar="N",
-        help="of a sweep: runs at the same time; default: one a core",
+        help="runs of a sweep at the same time; default: number of cores",
     )
 
 

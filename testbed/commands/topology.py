@@ -156,9 +156,13 @@ def _add_transit_stub_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_import(actions: Any) -> None:
     parser = actions.add_parser("import", help="convert a file of another tool")
-    parser.add_argument("file", type=Path, help="a file in one of the formats below")
+    parser.add_argument("file", type=Path, help="a file in a format of --format")
     known = "; ".join(f"{name}: {format.description}" for name, format in FORMATS.items())
-    parser.add_argument("--format", metavar="F", help=f"default: recognised by content. {known}")
+    parser.add_argument(
+        "--format",
+        metavar="F",
+        help=f"format of the file; default: recognised by extension and content. {known}",
+    )
     parser.add_argument(
         "--default-delay", metavar="DELAY", help="delay of links without one; default: none"
     )
@@ -166,7 +170,7 @@ def _add_import(actions: Any) -> None:
         "--seed",
         type=int,
         metavar="N",
-        help="seed of all random choices; default: none, where nothing is random",
+        help="seed of all random choices; default: none, unless an option needs it",
     )
     _add_delay_per_unit(parser)
     _add_common_arguments(parser)
@@ -189,7 +193,7 @@ def _add_show(actions: Any) -> None:
 
 
 def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of everything that writes an underlay."""
+    """Add the options of commands that write an underlay."""
     parser.add_argument(
         "--hosts", type=int, default=0, metavar="N", help="hosts on random routers; default: 0"
     )
@@ -255,7 +259,7 @@ def _make_transit_stub(options: argparse.Namespace) -> Underlay:
 
 
 def _domain_sizes(options: argparse.Namespace) -> DomainSizes:
-    """The sizes asked for: by the number of routers, one by one, or the paper's."""
+    """The sizes of the options: by the number of routers, one by one, or the paper's."""
     given = {name: getattr(options, name) for name in _DOMAIN_SIZES}
     given = {name: size for name, size in given.items() if size is not None}
     if not given:
@@ -302,7 +306,7 @@ def _draw(underlay: Underlay, path: Path) -> None:
 
 
 def _finish(underlay: Underlay, options: argparse.Namespace) -> int:
-    """Add what the options ask for, write the underlay, and say what it is."""
+    """Add hosts and changes of the options, write the underlay, and print its statistics."""
     underlay = _with_extras(underlay, options)
     with _writing(options.output):
         save_underlay(underlay, options.output)
@@ -315,7 +319,7 @@ def _finish(underlay: Underlay, options: argparse.Namespace) -> int:
 
 
 def _with_extras(underlay: Underlay, options: argparse.Namespace) -> Underlay:
-    """The underlay with hosts, anonymous routers and uneven delays, as far as asked for."""
+    """The underlay with the hosts, anonymous routers and uneven delays of the options."""
     # Uneven delays come first: the last miles are a share of the delays as they will be.
     extras = (
         ("--asymmetry", make_asymmetric, options.asymmetry),
@@ -333,7 +337,7 @@ def _with_extras(underlay: Underlay, options: argparse.Namespace) -> Underlay:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Turn the machine's refusal to write a file into an error about that file."""
+    """Turn an OSError while a file is written into an error about that file."""
     try:
         yield
     except OSError as error:
@@ -354,7 +358,7 @@ def _option(name: str) -> str:
 
 
 def _print_statistics(underlay: Underlay, statistics: UnderlayStatistics) -> None:
-    """Print an underlay in numbers, with the notes on how it came to be."""
+    """Print the statistics of an underlay, with the notes of its source."""
     print(f"routers      {statistics.routers:,}{_roles(statistics)}")
     print(f"hosts        {statistics.hosts:,}")
     print(f"links        {statistics.links:,} between routers")
@@ -373,7 +377,7 @@ def _print_statistics(underlay: Underlay, statistics: UnderlayStatistics) -> Non
 
 
 def _roles(statistics: UnderlayStatistics) -> str:
-    """How many routers are what, in brackets, where not all are plain routers."""
+    """The numbers of routers by role, in brackets, unless all are plain routers."""
     counts = {**statistics.routers_by_role, "anonymous": statistics.anonymous_routers}
     parts = [f"{count:,} {role}" for role, count in counts.items() if count and role != "router"]
     return f" ({', '.join(parts)})" if parts else ""

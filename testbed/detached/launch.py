@@ -1,4 +1,4 @@
-"""Starting a run that needs no terminal and outlives the one it was typed in."""
+"""Starts runs that continue after the terminal is closed."""
 
 import os
 import secrets
@@ -18,9 +18,9 @@ from testbed.processes import boot_id, start_time
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is to run: an experiment's name and backend, where results go, and an id if wanted.
+    """A run to start: name and backend of the experiment, the folder of results, an optional id.
 
-    A sweep knows its directory beforehand.
+    The directory of a sweep is known beforehand.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Launch:
 
 
 def is_detached() -> bool:
-    """Whether this very process is a detached run."""
+    """Whether this process is a detached run."""
     return DETACHED_VARIABLE in os.environ
 
 
@@ -74,7 +74,7 @@ def _find_command() -> Path:
 
 
 def _start_keeper(folder: RunFolder) -> None:
-    """Start the process that starts the run, and wait until it has."""
+    """Start the process that starts the run, and wait until the run has started."""
     with folder.log.open("ab") as log:
         keeper = subprocess.Popen(
             [sys.executable, "-m", "testbed.detached.keeper", str(folder.path)],
@@ -94,6 +94,6 @@ def _start_keeper(folder: RunFolder) -> None:
 
 
 def _search_path() -> str:
-    """Where modules are found: this very project's come first, wherever the run stands."""
+    """The module search path, with this project's modules first."""
     given = os.environ.get("PYTHONPATH")
     return os.pathsep.join([str(Path(__file__).parents[2]), *([given] if given else [])])

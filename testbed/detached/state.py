@@ -24,7 +24,7 @@ from testbed.errors import UsageError
 from testbed.processes import boot_id, is_running
 
 RUNS = ".runs"
-RECORDING = "recording in "  # what a run says of its directory when it has one
+RECORDING = "recording in "  # the line of output that names the directory of a run
 GOING_ON = ("preparing", "running", "analysing")  # the phases of a run that has not ended
 _EXIT_ROOM = 120
 _HEAD_BYTES, _TAIL_BYTES = 65_536, 1_048_576
@@ -106,7 +106,7 @@ class RunFolder:
     def status(self) -> RunStatus:
         """The status of the run."""
         state = self.read()
-        was_alive = _is_alive(state)  # first: a process that ends later has written its end
+        was_alive = _is_alive(state)  # read first: a process that ends later has recorded its end
         ended = self._read_exit()
         lines = _read_lines(self.log)
         outcome = _find_outcome(lines)
@@ -150,7 +150,7 @@ def find_runs(results: Path) -> list[RunFolder]:
 
 
 def find_run(results: Path, wanted: str) -> RunFolder:
-    """The run with an id, of which the beginning is enough if no other has the same."""
+    """The run with an id; a beginning is sufficient if no other id has it."""
     runs = find_runs(results)
     exact = [run for run in runs if run.path.name == wanted]
     found = exact or [run for run in runs if run.path.name.startswith(wanted)]
@@ -165,7 +165,7 @@ def find_run(results: Path, wanted: str) -> RunFolder:
 
 
 def now() -> str:
-    """The time, as it is written down."""
+    """The current time in the form of `state.json`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -178,7 +178,7 @@ def _last_change(path: Path) -> str:
 
 
 def _read_lines(log: Path) -> list[str]:
-    """The lines of a log; of a very long one the first and the last."""
+    """The lines of a log; of a very long one only the first and the last."""
     with log.open("rb") as file:
         size = log.stat().st_size
         head = file.read(_HEAD_BYTES if size > _HEAD_BYTES + _TAIL_BYTES else size)
@@ -189,7 +189,7 @@ def _read_lines(log: Path) -> list[str]:
 
 
 def _find_outcome(lines: list[str]) -> dict[str, Any]:
-    """The object with which a run that went well ends what it prints."""
+    """The JSON object at the end of a successful run's output."""
     if not lines or not lines[-1].startswith("{"):
         return {}
     try:
@@ -202,7 +202,7 @@ def _find_outcome(lines: list[str]) -> dict[str, Any]:
 def _find_directory(
     state: Mapping[str, Any], outcome: Mapping[str, Any], lines: list[str]
 ) -> Path | None:
-    """Where the results are, under the name they have by now."""
+    """The current path of the results."""
     said = [line.strip() for line in lines if line.strip().startswith(RECORDING)]
     named = outcome.get("path") or (said[-1].removeprefix(RECORDING) if said else None)
     named = named or state["directory"]
@@ -226,7 +226,7 @@ def _last_said(lines: list[str]) -> str:
 
 
 def _is_alive(state: Mapping[str, Any]) -> bool:
-    """Whether the run is there, or at least its keeper, who has not said yet how it ended."""
+    """Whether the run is running, or its keeper, which has not recorded the end yet."""
     return any(
         is_running(state[process], state[f"{process}_started"], state["boot"])
         for process in ("pid", "keeper")
@@ -258,5 +258,9 @@ def _how_it_died(
         return f"it was killed, and the process that watched it, too{full}"
     if ended["status"] < 0:
         return f"killed by {signal.Signals(-ended['status']).name}{full}"
-    said = progress if progress.startswith("tdo: ") else f"its last words: {progress or 'none'}"
+    said = (
+        progress
+        if progress.startswith("tdo: ")
+        else f"its last line of output: {progress or 'none'}"
+    )
     return f"exit status {ended['status']}: {said.removeprefix('tdo: ')}{full}"

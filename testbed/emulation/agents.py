@@ -20,7 +20,7 @@ _PATIENCE_S = 60.0
 
 @dataclass
 class _Group:
-    """The agents of one process; the log counts its starts, as a killed one may be restarted."""
+    """The agents of one process; the name of the log has the number of its starts."""
 
     specs: Sequence[AgentSpec]
     process: subprocess.Popen[str] | None = None
@@ -28,7 +28,7 @@ class _Group:
 
 
 class AgentProcesses:
-    """All agents of an experiment on a network: started, killed, restarted, ended."""
+    """All agents of an experiment on a network, with their start, kill, restart and end."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class AgentProcesses:
     def leave(self, host: str) -> None:
         """Stop an agent; a process of its own continues without it."""
         group = self._group(host)
-        if group.process is not None:  # it was not killed before
+        if group.process is not None:  # it did not run before
             self._tell(group, {"stop": host})
 
     def restart(self, host: str) -> None:

@@ -42,7 +42,7 @@ _WHERE = {
 
 
 class Capture:
-    """A context manager: the capture runs from entering until `finish`."""
+    """A context manager: the capture runs from entry to `finish`."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Capture:
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended; the reason follows
+            pass  # the process has ended; the reason follows
         poller = select.poll()  # the descriptor may be too large a number for select
         poller.register(process.stdout, select.POLLIN)
         if not poller.poll(_PATIENCE_S * 1000):
@@ -142,7 +142,7 @@ class Capture:
         if line:
             return dict(json.loads(line))
         _, words = process.communicate()
-        last_line = words.strip().rpartition("\n")[2] or "no last words"
+        last_line = words.strip().rpartition("\n")[2] or "no output"
         return _no_figures(f"the process ended with status {process.returncode}: {last_line}")
 
     def _end(self) -> None:

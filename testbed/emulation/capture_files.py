@@ -22,7 +22,7 @@ class CaptureFiles:
     preamble: bytes
     file_bytes: int
     max_bytes: int
-    spare_bytes: int  # kept back for what is written last
+    spare_bytes: int  # reserved for the last blocks
     files: int = 0
     total_bytes: int = 0
     full: str | None = None
@@ -64,7 +64,7 @@ class CaptureFiles:
         room = self.max_bytes - self.spare_bytes - self.total_bytes
         in_file = int(np.searchsorted(ends, self.file_bytes - self._size, side="right"))
         if self._size == len(self.preamble):
-            in_file = max(in_file, 1)  # no file without packets, however small it should be
+            in_file = max(in_file, 1)  # a file has at least one packet
         in_bounds = int(np.searchsorted(ends, room, side="right"))
         count = min(in_file, in_bounds)
         if count:

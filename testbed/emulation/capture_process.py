@@ -1,16 +1,16 @@
 """The process that captures: it has a packet socket at every link end and writes pcapng files.
 
-A socket is bound to one device and gets only what that device sends, so each packet is seen
-once on each link, at the end where it is sent. The kernel stamps it with the time, keeps it
-until we come for it, and counts what did not fit. We come some times a second, take all that
-waits at once, and give up root before the first packet. What we took together is in the order
-of its times; `reordercap` puts a whole file in order.
+A socket is bound to one device and gets only what that device sends, so each packet is seen once on
+each link, at the end where it is sent. The kernel stamps it with the time, keeps it until it is
+read, and counts packets without room. Several times a second, all packets that wait are read
+together; root is given up before the first packet. Packets read together are in the order of their
+times; `reordercap` sorts a whole file.
 
-A socket for each node would do on Linux 6.15 and later. Before, every packet of the machine is
-offered to every socket that is not bound to a device.
+On Linux 6.15 and later, a socket for each node would be enough. Before, every packet of the machine
+is offered to every socket that is not bound to a device.
 
 It reads one JSON object from standard input, answers `{"ready": true}`, and captures until a
-line comes or standard input ends; then it answers with its figures.
+line comes or standard input ends; then it answers with its measurements.
 """
 
 import ctypes
@@ -41,11 +41,11 @@ from testbed.emulation.privileges import become_nobody
 _EVERY_PROTOCOL = 3
 _SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
-_BUFFER_BYTES = 1 << 24  # a limit for each link end, not set aside
+_BUFFER_BYTES = 1 << 24  # limit for each link end; not allocated in advance
 _GATHER_S = 0.5
 _CLOCK_STARTS_S = 0.05
 _CLOSING_THREADS = 128
-# What the device sends is let through, what it receives is not.
+# Accepts packets that the device sends, and not those that it receives.
 _LOAD_PACKET_TYPE = (0x20, 0, 0, 0xFFFFF004)
 _IF_OUTGOING_ELSE_SKIP = (0x15, 0, 1, 4)
 _ACCEPT, _REJECT = (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0)
@@ -90,7 +90,7 @@ class CaptureProcess:
                 ready = [descriptor for descriptor, _ in poller.poll(None, everything)]
                 is_wanted = 0 not in ready
                 self._drain(ready)
-                if is_wanted:  # many packets at once cost less than one at a time
+                if is_wanted:  # reading many packets at once costs less
                     select.select([0], [], [], _GATHER_S)
             self._drain(list(self._interface_of))
 
@@ -111,7 +111,7 @@ class CaptureProcess:
         }
 
     def close(self) -> None:
-        """Close all sockets: each takes the kernel milliseconds, so many at a time."""
+        """Close all sockets, many in parallel: each takes the kernel milliseconds."""
         with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
             list(threads.map(socket.socket.close, self._sockets))
 
@@ -157,13 +157,13 @@ def _open_sockets(ends: list[tuple[str, str]]) -> list[socket.socket]:
         with entered(namespace):
             sockets |= {name: _open_socket(name) for _, name in group}
         os.close(namespace)
-    time.sleep(_CLOCK_STARTS_S)  # the kernel begins to stamp packets a moment later
+    time.sleep(_CLOCK_STARTS_S)  # the kernel begins to timestamp packets with a short delay
     return [sockets[name] for _, name in ends]
 
 
 def _open_socket(device: str) -> socket.socket:
     """A socket that gets the IP packets which a device sends."""
-    # Without a protocol it gets nothing before it is bound, and binding need not wait for RCU.
+    # Without a protocol it receives nothing before it is bound, and binding does not wait for RCU.
     endpoint = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 0)
     steps = (_LOAD_PACKET_TYPE, _IF_OUTGOING_ELSE_SKIP, _ACCEPT, _REJECT)
     program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *s) for s in steps))
@@ -191,7 +191,7 @@ def _answer(message: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Capture as the first line of standard input says."""
+    """Capture with the options on the first line of standard input."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     raise_descriptor_limit()
     with open(0, "rb", buffering=0, closefd=False) as unbuffered:

@@ -1,4 +1,4 @@
-"""When captured packets were sent, on the clock of their network."""
+"""The send times of captured packets on the clock of their network."""
 
 import time
 
@@ -12,11 +12,11 @@ _TRIES = 5
 
 
 def take_out_stops(realtime_ns: _Times, clock: HeldClock) -> _Times:
-    """Recent times on the real-time clock, minus the pauses of a network's clock until then."""
-    # Being interrupted between the two clocks can only make the difference smaller.
+    """Recent times on the real-time clock, minus all earlier pauses of a network's clock."""
+    # An interruption between the two readings can only make the difference smaller.
     ahead_ns = max(time.time_ns() - time.monotonic_ns() for _ in range(_TRIES))
     moments_ns = realtime_ns - ahead_ns
-    # `HeldClock.at_ns` for many at once.
+    # Vectorised `HeldClock.at_ns`.
     granted_ns = clock.granted_ns
     ended_ns, held_ns = _kept_stops(clock)
     stops_before = np.searchsorted(ended_ns, moments_ns, side="right")
@@ -27,7 +27,7 @@ def take_out_stops(realtime_ns: _Times, clock: HeldClock) -> _Times:
 
 
 def _kept_stops(clock: HeldClock) -> tuple[_Times, _Times]:
-    """When each of the stops that are remembered ended, and how long the clock was held by then."""
+    """The ends of recorded pauses, and the total length of pauses up to each."""
     words = np.frombuffer(clock.words, np.int64)[HEADER_WORDS:].reshape(-1, 2)
     ended_ns, held_ns = words[np.array(clock.kept_stops, np.int64) % KEPT_STOPS].T
     return ended_ns, held_ns

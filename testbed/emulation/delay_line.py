@@ -6,12 +6,12 @@ by loss or a full queue. One thread serves the links of a whole network, reads c
 standard input and answers on standard output, one JSON object a line. It closes its devices when
 standard input ends, so it never outlives its network.
 
-Lateness does not add up along a path. When a packet leaves a link slightly late, the line remembers
-for a moment when it was due, and counts from that time when the next router sends the same packet
-into the next link.
+Lateness does not add up along a path. When a packet leaves a link slightly late, the line stores
+for a short time when it was due, and starts from that time when the next router sends the same
+packet into the next link.
 
 The line also keeps the clock of the network (see `held_clock`), which pauses as soon as the line is
-late. On this clock, lateness stays small.
+late. On this clock, packets are hardly late.
 """
 
 import fcntl
@@ -108,7 +108,7 @@ class DelayLine:
             self._channel_of |= {a: ab, b: ba}
             self._epoll.register(a, select.EPOLLIN)
             self._epoll.register(b, select.EPOLLIN)
-        self.clock = ClockKeeper(self._nap_ns)  # from now on: to make the devices took seconds
+        self.clock = ClockKeeper(self._nap_ns)  # from now on: creating the devices took seconds
 
     def run(self) -> None:
         """Carry packets until standard input ends."""
@@ -121,7 +121,7 @@ class DelayLine:
             self._read(ready)
 
     def close(self) -> None:
-        """Remove all devices: each takes the kernel milliseconds, so many at a time."""
+        """Remove all devices, many in parallel: each takes the kernel milliseconds."""
         with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
             list(threads.map(os.close, self._devices.values()))
 
@@ -148,7 +148,7 @@ class DelayLine:
             if not readable:
                 self._adapt_margin(self.clock.now_ns() - wake_at_ns)
         ready = self._epoll.poll(0, len(self._channel_of) + 1)
-        # While packets come in, some of those not read yet may be due soon.
+        # While packets arrive, some unread ones may be due soon.
         self._nap_ns = self._shortest_nap_ns if ready else self._longest_nap_ns
         return ready
 
@@ -200,7 +200,7 @@ class DelayLine:
         """Write the packets that are due."""
         pending, due_of = self._pending, self._due_of
         dues_ns = []
-        until_ns = self.clock.now_ns()  # what is due while they are written has to wait its turn
+        until_ns = self.clock.now_ns()  # packets that become due meanwhile wait for the next call
         self.clock.grant(until_ns + self._slack_ns)
         while pending and pending[0][0] <= until_ns:
             due_ns, _, channel, packet, identity = heapq.heappop(pending)

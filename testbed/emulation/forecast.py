@@ -19,19 +19,19 @@ from testbed.experiment.file import Experiment
 from testbed.simulation.run import populate
 from topologies.underlay import Underlay
 
-# Processor time, on the machines that we have: of the delay line and of the capture for a packet
-# on a link, and of an agent for a message, which somebody sends and somebody takes in. (A packet
-# takes the line 5 us on a small network. Nothing of the largest is in the processor's caches.)
-# What netem takes was not measured; it is counted as if it were as much as the delay line does.
+# Measured processor time: of the delay line and of the capture for a packet
+# on a link, and of the agents for sending and receiving a message. (A packet
+# takes the line 5 us on a small network, which fits the processor's caches; the largest does not.)
+# The time of netem was not measured; that of the delay line is used.
 _LINE_US, _CAPTURE_US, _MESSAGE_US = 15.0, 3.0, 130.0
-# At 88 % a third of the packets was late: what is late is sent again, and makes more late.
+# At 88 % a third of the packets was late: late packets are sent again, which delays others.
 _MOST_BUSY = 0.8
-_RARE = 0.01  # of all packets: that many may be late
+_RARE = 0.01  # share of all packets that may be late
 _SCALES = (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
-# What a network takes to build and remove, and what a packet takes to be analysed.
+# Time to build and remove a network, and to analyse a packet.
 _BUILD_S_PER_NODE, _ANALYSIS_S, _ANALYSIS_US = 0.05, 20.0, 20.0
 _AGENT_MB, _PROCESS_MB = 1.5, 30.0
-# Of Spark: what it takes by itself, and what Java lets pile up for each packet, as far as it may.
+# Memory of Spark: without packets, and for each packet up to the limit of Java.
 _SPARK_MB, _SPARK_MB_PER_PACKET = 1_000.0, 0.001
 _LONGEST_REHEARSAL_S, _STEP_US, _PROGRESS_S = 300.0, 10_000, 5.0
 
@@ -57,7 +57,7 @@ class Machine:
         return load.crossings * _LINE_US / 1e6 if self.has_line else None
 
     def busy(self, load: Load) -> float:
-        """The share of all cores that everything takes for it."""
+        """The share of all cores that the whole run takes for this load."""
         packet_us = _LINE_US + (_CAPTURE_US if self.has_capture else 0)
         return (load.crossings * packet_us + load.messages * _MESSAGE_US) / 1e6 / self.cores
 
@@ -115,10 +115,10 @@ class Forecast:
         doubt = f", expected at most {100 * _MOST_BUSY:.0f} %: the times would not be valid; "
         if self.enough_time_scale is None:
             return (
-                f"{doubt}no time_scale up to {_SCALES[-1]} stretches time enough: use a smaller "
+                f"{doubt}no time_scale up to {_SCALES[-1]} is sufficient: use a smaller "
                 "network or fewer events"
             )
-        return f"{doubt}--set time_scale={self.enough_time_scale:g} stretches time enough"
+        return f"{doubt}--set time_scale={self.enough_time_scale:g} is sufficient"
 
 
 def foresee(
@@ -150,7 +150,7 @@ def foresee(
 def rehearse(
     experiment: Experiment, underlay: Underlay, specs: list[AgentSpec], say: Callable[[str], None]
 ) -> Rehearsal:
-    """The load of a run if the network keeps its times.
+    """The load of a run on a network without late packets.
 
     A rehearsal that would take longer than the run, or very long, is stopped early; the rest of its
     last second is assumed to be like its beginning.
@@ -179,7 +179,7 @@ def rehearse(
 
 
 def find_busiest(loads: Sequence[Load], machine: Machine) -> Load:
-    """The busiest second, or the next ones if so few packets are in it that it may fail."""
+    """The busiest second, without seconds of so few packets that all of them may be late."""
     left = _RARE * sum(load.crossings for load in loads)
     for load in sorted(loads, key=machine.busy, reverse=True):
         left -= load.crossings
@@ -189,7 +189,7 @@ def find_busiest(loads: Sequence[Load], machine: Machine) -> Load:
 
 
 def choose_time_scale(busiest: Load, machine: Machine) -> float | None:
-    """The smallest sufficient factor of some; None if none is."""
+    """The smallest sufficient time scale; None if none is sufficient."""
     busy = max(machine.line_busy(busiest) or 0, machine.busy(busiest))
     return next((scale for scale in _SCALES if busy <= _MOST_BUSY * scale), None)
 
@@ -212,9 +212,8 @@ def _needed_mb(experiment: Experiment, underlay: Underlay) -> float:
 
 
 def _analysis_mb(captured: int) -> float:
-    """The memory of the analysis, after the network was removed."""
-    from analysis.spark.session import (
-        driver_memory_mb,  # only emulated runs need wait for that import
-    )
+    """The memory of the analysis, which begins after the network is removed."""
+    # Imported only for emulated runs.
+    from analysis.spark.session import driver_memory_mb
 
     return _SPARK_MB + min(captured * _SPARK_MB_PER_PACKET, driver_memory_mb())

@@ -1,9 +1,9 @@
 """The ledger of emulated networks, and cleaning up by it.
 
-Each network writes one file before it makes anything, and removes it after everything is
-gone. All it makes dies with its processes (see `namespaces`), so what a network can leave
-behind is processes, and those are recognised in two ways: by the run's id, which every child
-has in its environment, and by the namespace they run in. Nothing else is ever touched.
+Each network writes one file before it creates anything, and removes it after everything is removed.
+Namespaces and devices end with their processes (see `namespaces`), so a network can leave only
+processes behind. Those are recognised in two ways: by the run's id, which every child has in its
+environment, and by the namespace they run in. Other processes are not affected.
 """
 
 import json
@@ -27,13 +27,13 @@ LEDGERS = Path("/run/tdo")
 RUN_VARIABLE = "TDO_RUN"
 _PATIENCE_S = 20.0
 _COMMAND_LENGTH = 80
-_DRAFT_S = 60.0  # no network takes so long to write its ledger
-_STARTING_S = 0.2  # a process gets its environment a moment after it came to be
+_DRAFT_S = 60.0  # a network writes its ledger in less time
+_STARTING_S = 0.2  # a process gets its environment shortly after its creation
 
 
 @dataclass
 class Ledger:
-    """What one network has made; `cookies` are the numbers of its namespaces."""
+    """The ledger of one network; `cookies` are the numbers of its namespaces."""
 
     run_id: str
     owner: int
@@ -68,13 +68,13 @@ class Ledger:
         return is_running(self.owner, self.owner_started, self.boot)
 
     def write(self) -> None:
-        """Bring the file up to date in one step."""
+        """Update the file in one step."""
         draft = self.path.with_suffix(".new")
         draft.write_text(json.dumps(self.__dict__))
         draft.replace(self.path)
 
     def settle(self) -> list[str]:
-        """End what is left of the network, strike it off, and say what was removed."""
+        """End the network's remaining processes, remove its ledger, and return what was removed."""
         ended = _end_processes(self) if self.boot == boot_id() else []
         self.path.unlink(missing_ok=True)
         return ended
@@ -87,18 +87,18 @@ def clean() -> tuple[list[str], list[str]]:
         if ledger.is_live:
             kept.append(f"network {ledger.run_id} of process {ledger.owner} ({ledger.command})")
             continue
-        time.sleep(_STARTING_S)  # it may have been killed while it started another one
+        time.sleep(_STARTING_S)  # its owner may have been killed while it started a process
         removed += [f"{process} of network {ledger.run_id}" for process in ledger.settle()]
         removed.append(f"ledger of network {ledger.run_id} ({ledger.command})")
     for draft in LEDGERS.glob("*.new"):
-        with suppress(FileNotFoundError):  # a network that runs has just finished it
+        with suppress(FileNotFoundError):  # a running network has just written it
             if time.time() - draft.stat().st_mtime > _DRAFT_S:
                 draft.unlink()
     return removed, kept
 
 
 def read_ledgers() -> Iterator[Ledger]:
-    """Those of all networks that are there, or were when their processes were killed."""
+    """The ledgers of all networks that exist, or existed when their processes were killed."""
     for path in sorted(LEDGERS.glob("*.json")):
         with suppress(FileNotFoundError):  # its network was stopped in the meantime
             yield Ledger(**json.loads(path.read_text()))
@@ -120,7 +120,7 @@ class OtherNetworks:
         ]
 
     def look(self) -> None:
-        """Note the other networks that are there now."""
+        """Record the other networks that exist now."""
         self._commands |= {
             ledger.run_id: ledger.command
             for ledger in read_ledgers()
@@ -129,7 +129,7 @@ class OtherNetworks:
 
 
 def _end_processes(ledger: Ledger) -> list[str]:
-    """Ask all processes of a network to end, then make them; returns their names."""
+    """End all processes of a network, by force if necessary; returns their names."""
     ended: dict[int, str] = {}
     for how, patience_s in ((signal.SIGTERM, _PATIENCE_S), (signal.SIGKILL, _PATIENCE_S)):
         handles = {}
@@ -138,7 +138,9 @@ def _end_processes(ledger: Ledger) -> list[str]:
             ended[pid] = f"process {pid} ({_command_of(pid)})"
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, how)
-                signal.pidfd_send_signal(handle, signal.SIGHUP)  # a shell heeds only this one
+                signal.pidfd_send_signal(
+                    handle, signal.SIGHUP
+                )  # a shell reacts only to this signal
         remaining = _wait_for_end(handles, patience_s)
         if not remaining:
             return list(ended.values())
@@ -149,7 +151,7 @@ def _end_processes(ledger: Ledger) -> list[str]:
 
 
 def _wait_for_end(handles: dict[int, int], patience_s: float) -> Set[int]:
-    """The processes among open handles that are still there when patience ends."""
+    """The processes among open handles that still run after a time limit."""
     deadline = time.monotonic() + patience_s
     poller = select.poll()
     for handle in handles:
@@ -173,7 +175,7 @@ def _processes_of(ledger: Ledger) -> Iterator[tuple[int, int]]:
             continue
         with suppress(ProcessLookupError):
             handle = os.pidfd_open(int(entry.name))
-            # Looked at after the handle is open, so that handle and process are the same.
+            # Checked after the handle is open, so that handle and process are the same.
             if _belongs(entry, marker, cookies):
                 yield int(entry.name), handle
             else:
@@ -186,7 +188,7 @@ def _belongs(process: Path, marker: bytes, cookies: Set[int]) -> bool:
         is_marked = marker in (process / "environ").read_bytes().split(b"\0")
         return is_marked or _namespace_cookie(process) in cookies
     except (ProcessLookupError, FileNotFoundError, PermissionError):
-        return False  # it has just ended, or is the kernel's
+        return False  # it has just ended, or is a kernel thread
 
 
 def _namespace_cookie(process: Path) -> int | None:

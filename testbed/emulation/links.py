@@ -1,6 +1,6 @@
-"""Links with delay, rate, loss and queue: two ways to make them, one interface.
+"""Links with delay, rate, loss and queue: one interface, two implementations.
 
-`NetemLinks` leaves the work to the kernel. `DelayLineLinks` is for kernels without netem: a
+`NetemLinks` uses the kernel's netem. `DelayLineLinks` is for kernels without netem: a
 process of ours carries the packets (see `delay_line`).
 """
 
@@ -48,11 +48,11 @@ class Links(ABC):
 
     kind: str
     descriptors_per_link: int
-    clock_path: str | None = None  # where links have a clock that stands still with them
+    clock_path: str | None = None  # of links with a clock that pauses with them
 
     @property
     def processes(self) -> list[int]:
-        """The processes that carry the packets, where it is not the kernel alone."""
+        """The processes that carry the packets; none if the kernel does."""
         return []
 
     @abstractmethod
@@ -63,19 +63,19 @@ class Links(ABC):
 
     @abstractmethod
     def configure(self, link: Link) -> None:
-        """Let the link of this name behave as the description now says."""
+        """Apply the current description of the link of this name."""
 
     @abstractmethod
     def counts(self) -> dict[str, Any]:
-        """What the links have done so far: `forwarded`, `lost`, `overflowed`, and more."""
+        """Counts of the links so far: `forwarded`, `lost`, `overflowed`, and more."""
 
     @abstractmethod
     def close(self) -> None:
-        """Remove what the kernel would not remove by itself."""
+        """Remove what the kernel does not remove with the namespaces."""
 
 
 def has_netem() -> bool:
-    """Whether this kernel can delay packets itself, found out by letting it try."""
+    """Whether this kernel has netem, found out by using it."""
     with closing(create_namespaces(1)) as namespaces:
         namespace = next(namespaces)
         try:
@@ -89,9 +89,9 @@ def has_netem() -> bool:
 
 
 def choose_links(kind: str | None, seed: int, time_scale: float = 1.0) -> Links:
-    """The links of the kind asked for, or netem where the kernel has it.
+    """The links of the given kind; without one, netem where the kernel has it.
 
-    `seed` is for losses. The longer time lasts, the later is what is called late.
+    `seed` is for losses. The threshold for late packets grows with the time scale.
     """
     if kind not in (None, NetemLinks.kind, DelayLineLinks.kind):
         raise EmulationError(f"links: expected netem or delay-line, found {kind!r}")
@@ -123,7 +123,7 @@ class DelayLineLinks(Links):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=env,
-            start_new_session=True,  # Ctrl-C is for us to handle
+            start_new_session=True,  # Ctrl-C is handled by the parent
         )
         links = [_line_description(link, underlay, namespaces) for link in underlay.links]
         setting = {"seed": self._seed, "time_scale": self._time_scale, "links": links}
@@ -140,7 +140,7 @@ class DelayLineLinks(Links):
         self._ask({"configure": link.name, **settings})
 
     def counts(self) -> dict[str, Any]:
-        """What the delay line has counted, `late` and the lateness of packets included."""
+        """The counts of the delay line, with late packets (`late`) and their lateness."""
         return self._ask({})
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class DelayLineLinks(Links):
             process.stdin.write(json.dumps(command).encode() + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended, and tells why below
+            pass  # it has ended; the reason is reported below
         poller = select.poll()  # the descriptor may be too large a number for select
         poller.register(process.stdout, select.POLLIN)
         if not poller.poll(_PATIENCE_S * 1000):
@@ -180,7 +180,7 @@ class DelayLineLinks(Links):
 
 
 class NetemLinks(Links):
-    """Links made of virtual cables, with the kernel's netem at both ends."""
+    """Links made of veth pairs, with the kernel's netem at both ends."""
 
     kind = "netem"
     descriptors_per_link = 0
@@ -193,10 +193,10 @@ class NetemLinks(Links):
     def build(
         self, underlay: Underlay, namespaces: Mapping[str, Namespace], _env: Mapping[str, str]
     ) -> None:
-        """Lay all cables, switch them on, then shape the traffic at every end.
+        """Create all pairs, switch them on, then configure netem at every end.
 
-        In this order the kernel lets packets into a cable at once; a shaped cable that is
-        switched on later drops them for a moment.
+        In this order the kernel accepts packets at once; a pair with netem that is
+        switched on later drops them at first.
         """
         self._links, self._namespaces = underlay.links, namespaces
         channels: dict[str, dict[str, Channel]] = {name: {} for name in namespaces}
@@ -210,15 +210,15 @@ class NetemLinks(Links):
             self._shape(node, ends)
 
     def configure(self, link: Link) -> None:
-        """Change the shaping at both ends of a link."""
+        """Change netem at both ends of a link."""
         self._shape(link.a, {interface_name(link.a, link.b): link.ab})
         self._shape(link.b, {interface_name(link.b, link.a): link.ba})
 
     def counts(self) -> dict[str, Any]:
         """Sums over the kernel's counters at all link ends.
 
-        What the second queue of an end drops did not fit, and the first counts it once more;
-        so the rest of what the first one drops was lost by chance.
+        Drops of the second queue of an end are overflows, and the first counts them, too;
+        the other drops of the first one are random losses.
         """
         forwarded: dict[str, int] = {}
         dropped = overflowed = 0
@@ -240,7 +240,7 @@ class NetemLinks(Links):
         }
 
     def close(self) -> None:
-        """Nothing to do: cables go with their namespaces."""
+        """Nothing to do: the kernel removes veth pairs with their namespaces."""
 
     def _lay_cable(self, number: int, link: Link) -> None:
         mac = bytes([2, 0, *number.to_bytes(4, "big")])  # locally administered
@@ -262,7 +262,7 @@ class NetemLinks(Links):
         self._check(node, channels)
 
     def _check(self, node: str, channels: Mapping[str, Channel]) -> None:
-        """Compare what the kernel says it does with what it was told."""
+        """Compare the kernel's queues with the requested ones."""
         found: dict[str, list[Netem | None]] = {device: [None, None] for device in channels}
         for device, state in self._states(node):
             if device in found:
@@ -291,10 +291,10 @@ def _line_description(
 
 
 def _netem_queues(channel: Channel) -> tuple[Netem, Netem | None]:
-    """A channel in netem's words: a queue for loss and delay, and one for rate and overflow.
+    """A channel as netem queues: one for loss and delay, and one for rate and overflow.
 
-    One could do all, but its limit would count packets under way, too. In the second there
-    are only those that wait, and the one that is being sent.
+    With a single queue, the limit would also count packets under way. The second one has
+    only waiting packets, and the one that is being sent.
     """
     loss = round(channel.loss_percent / 100 * _CERTAIN)
     delay = Netem(channel.delay_us * 1000, loss, _UNLIMITED_PACKETS)

@@ -1,6 +1,6 @@
-"""Network namespaces by straight system calls.
+"""Network namespaces by direct system calls.
 
-A namespace here has no name in the file system: it lives as long as a process holds its
+A namespace has no name in the file system: it exists as long as a process holds its
 descriptor or runs in it. When the processes of a run end, in whatever way, the kernel
 removes its namespaces with every device and route in them.
 """
@@ -29,18 +29,18 @@ class Namespace:
 
     @property
     def path(self) -> str:
-        """Where any process of this user finds the namespace while we hold it."""
+        """The path by which processes of this user find the namespace while it is open."""
         return f"/proc/{os.getpid()}/fd/{self.descriptor}"
 
     def close(self) -> None:
-        """Let go of the namespace; the kernel removes it when nobody else is in it."""
+        """Close the namespace; the kernel removes it if no process uses it."""
         os.close(self.descriptor)
 
 
 def create_namespaces(count: int) -> Generator[Namespace]:
-    """New namespaces one after another; the calling thread stands in each as it gets it.
+    """New namespaces, one after another; the calling thread is in each when it is yielded.
 
-    The thread returns to where it was when the iterator is exhausted or closed.
+    The thread returns to its namespace when the iterator is exhausted or closed.
     """
     with _returning_home():
         for _ in range(count):
@@ -50,14 +50,14 @@ def create_namespaces(count: int) -> Generator[Namespace]:
 
 @contextmanager
 def entered(namespace: int) -> Iterator[None]:
-    """Let the calling thread stand in the namespace of an open descriptor."""
+    """Move the calling thread into the namespace of an open descriptor, and back at the end."""
     with _returning_home():
         enter(namespace)
         yield
 
 
 def enter(namespace: int) -> None:
-    """Move the calling thread into the namespace of an open descriptor, for good."""
+    """Move the calling thread permanently into the namespace of an open descriptor."""
     _check(_libc.setns(namespace, _CLONE_NEWNET), "setns")
 
 

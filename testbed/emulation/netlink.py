@@ -1,7 +1,7 @@
-"""The few rtnetlink requests that a network needs, many in one system call.
+"""The rtnetlink requests of a network, many in one system call.
 
-`ip -batch` would do, at a quarter of the speed: a large network has millions of routes, and
-here they go from an array to the kernel as they are.
+`ip -batch` has a quarter of the speed: a large network has millions of routes, and
+here they are sent to the kernel directly from an array.
 """
 
 import errno
@@ -68,7 +68,7 @@ class Netem:
 
 @dataclass(frozen=True, slots=True)
 class NetemState:
-    """A netem queue as the kernel shows it; a second one of an interface is below its first."""
+    """A netem queue as the kernel reports it; a second one of an interface is below its first."""
 
     interface: int
     is_first: bool
@@ -102,10 +102,10 @@ class Netlink:
         self._request(_RTM_NEWLINK, 0, _link_header(interface, _IFF_UP if up else 0, _IFF_UP))
 
     def create_veth(self, name: str, peer: str, peer_namespace: int, mac: bytes) -> None:
-        """A virtual cable from here into another namespace; the kernel makes it switched off.
+        """A veth pair from this namespace into another; both ends are switched off.
 
-        Both ends share one hardware address and ask nobody for another: what one sends, the
-        other takes as meant for itself, so that no ARP packet ever crosses the link.
+        Both ends have the same hardware address, and no ARP: each accepts what the other
+        sends, and no ARP packet crosses the link.
         """
         there = _link_header(0, _IFF_NOARP, _IFF_NOARP) + _cable_end(peer, mac)
         there += _attribute(_IFLA_NET_NS_FD, struct.pack("=I", peer_namespace))
@@ -117,9 +117,9 @@ class Netlink:
     def set_netem(
         self, interface: int, first: Netem, second: Netem | None = None, seed: int = 0
     ) -> None:
-        """Let packets that leave by an interface pass one netem queue, or two.
+        """Put one or two netem queues on packets that leave by an interface.
 
-        Queues that are there already change in place, with the packets and counts in them.
+        Existing queues are changed in place, and keep their packets and counts.
         """
         flags = _NLM_F_CREATE | _NLM_F_REPLACE
         header = _queue_header(interface, _TC_FIRST, _TC_ROOT)
@@ -141,14 +141,14 @@ class Netlink:
     def set_routes(
         self, networks: NDArray[np.uint32], prefix: int, interfaces: NDArray[np.uint32]
     ) -> None:
-        """Send packets for each network out of the interface at its place, from now on."""
+        """Set the outgoing interface of the route to each network."""
         flags = _NLM_F_REQUEST | _NLM_F_CREATE | _NLM_F_REPLACE
         self._send(_routes(_RTM_NEWROUTE, flags, networks, prefix, interfaces))
 
     def remove_routes(self, networks: NDArray[np.uint32], prefix: int) -> None:
-        """Take away the routes for these networks that are still there.
+        """Remove the existing routes for these networks.
 
-        The kernel has removed those itself whose interface went down.
+        The kernel removes the routes of an interface that goes down.
         """
         any_interface = np.zeros_like(networks)
         messages = _routes(_RTM_DELROUTE, _NLM_F_REQUEST, networks, prefix, any_interface)
@@ -160,7 +160,7 @@ class Netlink:
         self._check_answers(tolerated)
 
     def _dump(self, kind: int, body: bytes) -> Iterator[bytes]:
-        """The bodies of all messages the kernel has of a kind."""
+        """The bodies of all messages of a kind from the kernel."""
         self._socket.send(_message(kind, _NLM_F_REQUEST | _NLM_F_DUMP, body))
         while True:
             answer = self._socket.recv(1 << 16)
@@ -179,7 +179,7 @@ class Netlink:
             self._check_answers(tolerated)
 
     def _check_answers(self, tolerated: int = 0) -> None:
-        """Raise the first error among the answers, which are all there when send returns."""
+        """Raise the first error among the answers, which are complete when send returns."""
         while True:
             try:
                 answer = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
@@ -189,7 +189,7 @@ class Netlink:
 
 
 def without_offload(interface: str) -> None:
-    """Let the kernel finish every packet before it enters an interface, checksum included."""
+    """Turn offloading off, so that packets are complete when they enter an interface."""
     command = array("I", [_ETHTOOL_STXCSUM, 0])
     request = struct.pack("16sQ16x", interface.encode(), command.buffer_info()[0])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -247,7 +247,7 @@ def _netem(settings: Netem, seed: int) -> bytes:
     rate = settings.bytes_per_s
     options = struct.pack("=6I", 0, settings.limit, settings.loss, 0, 0, 0)
     options += _attribute(_TCA_NETEM_LATENCY64, struct.pack("=q", settings.delay_ns))
-    # Kernels before 6.6 draw losses without a seed, and pass over it.
+    # Kernels before 6.6 draw losses without a seed, and ignore it.
     options += _attribute(_TCA_NETEM_PRNG_SEED, struct.pack("=Q", seed))
     options += _attribute(_TCA_NETEM_RATE64, struct.pack("=Q", rate))
     options += _attribute(

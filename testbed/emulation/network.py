@@ -1,7 +1,7 @@
-"""An underlay as a real network: built, changed while it runs, and taken down.
+"""An underlay as a real network: it is built, changed while it runs, and removed.
 
 Every node is a namespace with one address on its loopback device; links have none, so a
-router is one and the same address in every traceroute. Routers forward along the static
+router has the same address in every traceroute. Routers forward along the static
 routes that `topologies` computed; there is no switch and no controller.
 """
 
@@ -51,7 +51,7 @@ table ip tdo {
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A step of building or tearing down: how long it took, and the memory in use after it."""
+    """A step of building or removing: its duration, and the memory in use after it."""
 
     name: str
     duration_s: float
@@ -61,7 +61,7 @@ class Phase:
 class EmulatedNetwork(Mininet):
     """An underlay that packets can cross, with Mininet's interface to its nodes.
 
-    A context manager: entering builds it, leaving takes it down.
+    A context manager: entry builds it, exit removes it.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class EmulatedNetwork(Mininet):
     ) -> None:
         """Prepare; `links` is `netem`, `delay-line` or None for the better one of this machine.
 
-        `time_scale` says by how much the underlay's delays are stretched already.
+        `time_scale` is the factor by which the underlay's delays are already stretched.
         """
-        Mininet.inited = True  # its own preparation changes limits of the whole machine
+        Mininet.inited = True  # Mininet's own preparation changes limits of the whole machine
         super().__init__(build=False)
         self.underlay = underlay
         self.routers: list[UnderlayNode] = []
@@ -105,14 +105,14 @@ class EmulatedNetwork(Mininet):
         self.stop()
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all nodes, as Mininet's prompt asks for them."""
+        """The names of all nodes, for Mininet's prompt."""
         return self.underlay.node_names
 
     def __len__(self) -> int:
         return len(self.nameToNode)
 
     def build(self) -> None:
-        """Make the network; `phases` says afterwards what took how long."""
+        """Build the network; `phases` has the steps and their durations."""
         with self._phase("namespaces"):
             self._create_namespaces()
         with ThreadPoolExecutor(1) as beside, self._phase("links"):
@@ -135,7 +135,7 @@ class EmulatedNetwork(Mininet):
         self.built = True
 
     def stop(self) -> None:
-        """Take everything down; may be called at any time, and again."""
+        """Remove everything; may be called at any time, and repeatedly."""
         with _uninterrupted():
             try:
                 with self._phase("shells"):
@@ -153,18 +153,18 @@ class EmulatedNetwork(Mininet):
                     self.ledger.settle()
 
     def set_link(self, a: str, b: str, up: bool) -> None:
-        """Cut or mend the link between two nodes, and let routes follow."""
+        """Cut or restore the link between two nodes, and update routes."""
         name = self._find_link(a, b).name
         self._set_down(self._down - {name} if up else self._down | {name})
 
     def set_router(self, router: str, up: bool) -> None:
-        """Switch a router off, with all its links, or on again, and let routes follow."""
+        """Switch a router off, with all its links, or on again, and update routes."""
         if router not in self.underlay.router_index:
             raise EmulationError(f"router {router}: expected a router of this network")
         self._set_down(self._down - {router} if up else self._down | {router})
 
     def set_delay(self, a: str, b: str, delay_us: int) -> None:
-        """Change the delay of a link in both directions, and let routes follow."""
+        """Change the delay of a link in both directions, and update routes."""
         old = self._find_link(a, b)
         new = replace(
             old, ab=replace(old.ab, delay_us=delay_us), ba=replace(old.ba, delay_us=delay_us)
@@ -175,23 +175,23 @@ class EmulatedNetwork(Mininet):
         self._reroute()
 
     def inside(self, node: str) -> AbstractContextManager[None]:
-        """Let the calling thread stand in a node's namespace, to open sockets there."""
+        """Move the calling thread into a node's namespace, to open sockets there."""
         return entered(self._namespaces[node].descriptor)
 
     def namespace_path(self, node: str) -> str:
-        """Where processes of root find a node's namespace."""
+        """The path of a node's namespace for processes of root."""
         return self._namespaces[node].path
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
-        """What Mininet's prompt calls for `link r1 r2 down`."""
+        """Called by Mininet's prompt for `link r1 r2 down`."""
         self.set_link(src, dst, up=status == "up")
 
     def iperf(self, *_: object, **__: object) -> None:
-        """What Mininet's prompt calls for `iperf`; its way kills every iperf of the machine."""
+        """Called by Mininet's prompt for `iperf`; Mininet's own method kills every iperf."""
         raise EmulationError("iperf: start it yourself, as in `h2 iperf -s &`, `h1 iperf -c h2`")
 
     def counts(self) -> dict[str, Any]:
-        """What the links have forwarded and dropped so far."""
+        """Counts of packets that the links have forwarded and dropped so far."""
         return self.link_layer.counts()
 
     def _create_namespaces(self) -> None:
@@ -261,13 +261,13 @@ class EmulatedNetwork(Mininet):
         used_mb = max(0.0, self._available_mb - available_mb())
         phase = Phase(name, time.perf_counter() - start, used_mb)
         self.phases.append(phase)
-        with suppress(OSError):  # nobody may be left to read what is printed
+        with suppress(OSError):  # the output may be closed
             self._on_phase(phase)
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C and requests to end until the work inside is done."""
+    """Delay Ctrl-C and requests to end until the block is finished."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

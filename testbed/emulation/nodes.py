@@ -1,4 +1,4 @@
-"""Underlay nodes as Mininet nodes, with a shell only once somebody asks for one."""
+"""Underlay nodes as Mininet nodes; a shell starts only when it is needed."""
 
 from subprocess import Popen
 from typing import Any
@@ -11,25 +11,25 @@ from testbed.emulation.namespaces import Namespace
 
 
 class UnderlayNode(Node):
-    """A router or host in a namespace made beforehand.
+    """A router or host in an existing namespace.
 
     Mininet starts a shell for each node, 8 ms and half a megabyte each; here the first command
-    starts it, so a large network has shells only where somebody looks.
+    starts it, so a large network has few shells.
     """
 
     def __init__(self, name: str, namespace: Namespace, address: str, env: dict[str, str]) -> None:
         self.namespace = namespace
         self.address = address
         self._env = env
-        # inNamespace would have Mininet make a namespace of its own.
+        # With inNamespace, Mininet would create another namespace.
         super().__init__(name, inNamespace=False)
 
     @classmethod
     def checkSetup(cls) -> None:
-        """Nothing to check: what the machine lacks is said before anything is built."""
+        """Nothing to check: missing requirements are reported before anything is built."""
 
     def startShell(self, mnopts: str | None = None) -> None:
-        """Put the shell off until the first command."""
+        """Do nothing: the shell starts with the first command."""
 
     def cmd(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command in the node's shell and return its output."""
@@ -57,23 +57,23 @@ class UnderlayNode(Node):
 
 
 class UnderlayInterface(Intf):
-    """One end of a link; it has no address of its own and answers with its node's."""
+    """One end of a link; it has no address of its own, only that of its node."""
 
     def __init__(self, name: str, node: UnderlayNode) -> None:
         super().__init__(name, node=node, moveIntfFn=lambda *_args, **_kwargs: True)
         self.ip, self.prefixLen = node.address, 32
 
     def config(self, **_params: Any) -> dict[str, Any]:
-        """Nothing to configure: the link layer made the device as it is."""
+        """Nothing to configure: the device is complete."""
         return {}
 
     def updateIP(self) -> str:
-        """The address of the node, which never changes."""
+        """The address of the node, which does not change."""
         return str(self.ip)
 
 
 class UnderlayLink(MininetLink):
-    """A link that the link layer made, as Mininet's commands see it."""
+    """An existing link for Mininet's commands."""
 
     def __init__(self, intf1: UnderlayInterface, intf2: UnderlayInterface) -> None:
         self.intf1, self.intf2 = intf1, intf2

@@ -1,7 +1,7 @@
-"""Many packets taken from packet sockets with few system calls, and made into pcapng blocks.
+"""Reads many packets from packet sockets with few system calls, and converts them to pcapng blocks.
 
-The kernel writes each packet into a slot of one large array, behind the room for its block's
-header; NumPy then fills in all headers at once. So what Python does for each packet is one
+The kernel writes each packet into a slot of one large array, after space for its block's
+header; NumPy then fills in all headers at once. Python's work for each packet is one
 slice.
 """
 
@@ -69,13 +69,13 @@ class PacketBatch:
 
     @property
     def is_full(self) -> bool:
-        """Whether packets must be taken out before more come in."""
+        """Whether packets must be taken out before more are read."""
         return self._filled == _SLOTS
 
     def fill(self, descriptor: int, interface: int) -> None:
-        """Take the packets that wait at a socket, as many as there are slots left."""
+        """Read the packets that wait at a socket, up to the number of free slots."""
         place = self._first_message + self._filled * _MMSGHDR.itemsize
-        # With MSG_TRUNC the length is the packet's own, not of what fitted into the slot.
+        # With MSG_TRUNC the length is that of the whole packet, not of the part in the slot.
         count = _recvmmsg(descriptor, place, _SLOTS - self._filled, _FLAGS, None)
         if count > 0:
             self._filled += count
@@ -83,17 +83,17 @@ class PacketBatch:
         elif count < 0 and (error := ctypes.get_errno()) != errno.EAGAIN:
             if error not in (errno.ENETDOWN, errno.EINTR):
                 raise OSError(error, os.strerror(error))
-            self.fill(descriptor, interface)  # that the device went down is said once
+            self.fill(descriptor, interface)  # an error that is reported once: the device went down
 
     def take(self) -> Blocks:
-        """What is in the batch, which is empty from then on; use it before filling again."""
+        """The content of the batch, which is empty afterwards; valid until the next `fill`."""
         count = self._filled
         interfaces, counts = np.array(self._sources, np.int64).reshape(-1, 2).T
         interfaces = np.repeat(interfaces, counts)
         stamps_ns = self._times["s"][:count] * 1_000_000_000 + self._times["ns"][:count]
         times_ns = take_out_stops(stamps_ns, self._clock)
         lengths = self._complete(interfaces, times_ns)
-        order = np.argsort(stamps_ns, kind="stable")  # times are the same while a clock is held
+        order = np.argsort(stamps_ns, kind="stable")  # times are equal while a clock is paused
         starts = order * self._stride
         ends = starts + lengths[order]
         flat = self._flat
@@ -107,7 +107,7 @@ class PacketBatch:
     def _complete(
         self, interfaces: NDArray[np.int64], times_ns: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Write what belongs around the packets' data; returns the lengths of the blocks."""
+        """Write headers and ends of the blocks around the packets' data; returns their lengths."""
         count = len(interfaces)
         slots = np.arange(count)
         original = self._messages["length"][:count].astype(np.int64)

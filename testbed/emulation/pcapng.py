@@ -1,14 +1,14 @@
 """The blocks of a pcapng file, as bytes (draft-ietf-opsawg-pcapng).
 
-Every block is its type, its length, its body and its length again; numbers are in the order
-of this machine, which the section header tells. Times are nanoseconds since 1970.
+A block is type, length, body and again length; numbers are in the byte order
+of this machine, which is in the section header. Times are nanoseconds since 1970.
 """
 
 import struct
 
 _SECTION, _INTERFACE, _STATISTICS = 0x0A0D0D0A, 1, 5
 ENHANCED_PACKET = 6
-PACKET_HEADER_BYTES = 28  # what stands before the data in an enhanced packet block
+PACKET_HEADER_BYTES = 28  # fields before the data in an enhanced packet block
 PACKET_FRAME_BYTES = PACKET_HEADER_BYTES + 4  # with the length that ends the block
 _BYTE_ORDER = 0x1A2B3C4D
 _RAW_IP = 101
@@ -30,7 +30,7 @@ def section_header(system: str, application: str, comment: str) -> bytes:
 
 
 def interface_description(name: str, description: str, snap_bytes: int) -> bytes:
-    """The block about an interface whose packets start with their IP header."""
+    """The block of an interface whose packets begin with their IP header."""
     body = struct.pack("=HHI", _RAW_IP, 0, snap_bytes)
     options = (
         (_IF_NAME, name.encode()),
@@ -43,7 +43,7 @@ def interface_description(name: str, description: str, snap_bytes: int) -> bytes
 def interface_statistics(
     interface: int, time_ns: int, received: int, dropped: int, delivered: int
 ) -> bytes:
-    """The block that counts what an interface saw, what was dropped, and what is in the files."""
+    """The block with the counts of an interface: packets seen, dropped, and in the files."""
     body = struct.pack("=III", interface, time_ns >> 32, time_ns & 0xFFFFFFFF)
     counts = ((_ISB_IFRECV, received), (_ISB_IFDROP, dropped), (_ISB_USRDELIV, delivered))
     options = [(code, struct.pack("=Q", count)) for code, count in counts]

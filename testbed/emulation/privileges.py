@@ -1,4 +1,4 @@
-"""What the processes of a run ask of the system while they may, and give up before they begin."""
+"""Privileges of the processes of a run: used at the start, and dropped before it begins."""
 
 import contextlib
 import ctypes
@@ -6,31 +6,31 @@ import os
 import pwd
 import struct
 
-# Links come before agents, and both before whatever else the machine has to do.
+# Links have priority over agents, and both over all other processes.
 LINKS_FIRST, AGENTS_FIRST = 2, 1
 _PR_SET_TIMERSLACK = 29
 
 
 def hurry(priority: int) -> None:
-    """Ask for precise wake-ups, at once, before others; do without where the system refuses."""
+    """Request precise wake-ups and real-time priority, if the system allows them."""
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
 
 
 def keep_awake() -> None:
-    """Let no processor sleep while this process lives, where the system can be asked for that.
+    """Keep processors from sleeping while this process runs, if the system allows it.
 
-    One that sleeps has to be woken for the next packet, and the host of a virtual machine may take
-    many milliseconds to do so. What it costs is energy: an idle processor waits busily.
+    A sleeping processor must be woken for the next packet, and the host of a virtual machine may
+    take many milliseconds for that. It costs energy: an idle processor polls.
     """
     with contextlib.suppress(OSError):
         latency = os.open("/dev/cpu_dma_latency", os.O_WRONLY | os.O_CLOEXEC)
-        os.write(latency, struct.pack("=i", 0))  # holds until the file is closed
+        os.write(latency, struct.pack("=i", 0))  # in effect until the file is closed
 
 
 def become_nobody() -> None:
-    """From here on, no namespace can be entered and no file opened as root."""
+    """Become the user `nobody`; then no namespace can be entered and no file opened as root."""
     nobody = pwd.getpwnam("nobody")
     os.setgroups([])
     os.setgid(nobody.pw_gid)

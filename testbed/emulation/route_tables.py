@@ -1,4 +1,4 @@
-"""Addresses and routes in the namespaces of a network, kept in step with its links."""
+"""Addresses and routes in the namespaces of a network, updated with its links."""
 
 import socket
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ _ANYWHERE, _HOST_PREFIX, _ANYWHERE_PREFIX = 0, 32, 0
 
 
 class RouteTables:
-    """What every node of a network knows about the way to the others.
+    """The routes of every node of a network to the others.
 
     A router has one route for the network of each other router, and one for each of its own
-    hosts; a host has one for everything.
+    hosts; a host has a default route.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RouteTables:
             self.attach(link)
 
     def attach(self, last_mile: Link) -> None:
-        """Let a host and its router know the way to each other."""
+        """Install the routes between a host and its router."""
         host, router = last_mile.a, last_mile.b
         address = int(IPv4Address(self._underlay.address[host]))
         for node, neighbour, network, prefix in (
@@ -59,7 +59,7 @@ class RouteTables:
                 netlink.set_routes(_numbers(network), prefix, _numbers(interface))
 
     def update(self, routes: Routes) -> None:
-        """Change the routes that differ from those of before."""
+        """Change the routes that differ from the previous ones."""
         before, self._routes = self._routes, routes
         changed = routes.next_hop != before.next_hop
         for index in np.flatnonzero(changed.any(axis=0)):

@@ -1,4 +1,4 @@
-"""One emulated run: the network, the agents on it, and what goes wrong in between."""
+"""One emulated run: the network, the agents on it, and faults."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 def emulate(
     experiment: Experiment, underlay: Underlay, specs: list[AgentSpec], folder: Path, say: Say
 ) -> dict[str, Any]:
-    """Run an experiment on a network of namespaces; returns figures for the verdict."""
+    """Run an experiment on a network of namespaces; returns measurements for the verdict."""
     scale = experiment.time_scale
     stretched = underlay.stretched(scale)
     wanted = None if experiment.links == "best" else experiment.links
@@ -79,19 +79,21 @@ def _capture(
 
 
 def _finish(capture: Capture, network: EmulatedNetwork) -> dict[str, Any]:
-    """End the capture when no packet is under way any more; returns its figures.
+    """End the capture when no packet is under way any more; returns its measurements.
 
-    Of them, `vanished` is the packets that were sent into links and that the links know
-    nothing of, neither carried nor dropped.
+    Of them, `vanished` is the number of packets that were sent into links and that the links
+    neither carried nor dropped.
     """
     longest_us = int(network.routes.host_delays_us().max())
-    silence_ns = 2 * longest_us * 1_000 + _SILENCE_NS  # there, and perhaps an error back
+    silence_ns = 2 * longest_us * 1_000 + _SILENCE_NS  # the path, and perhaps an error back
     for _ in _waits(network, network.clock.now_ns() + silence_ns):
         pass
     sums = _sums(network)
     captured = capture.finish()
     known = sums["forwarded"]
-    if network.link_layer.kind == "delay-line":  # netem's are captured as they leave the link
+    if (
+        network.link_layer.kind == "delay-line"
+    ):  # with netem, packets are captured as they leave the link
         known += sums["lost"] + sums["overflowed"] + sums["refused"]
     captured["vanished"] = captured["packets"] + captured["dropped"] - known
     return {"capture": captured}
@@ -104,7 +106,7 @@ def _sums(network: EmulatedNetwork) -> dict[str, Any]:
 
 
 def _processor_ticks() -> tuple[int, int]:
-    """What a virtual machine's host took of its processor time so far, and all that there was."""
+    """The processor time stolen by the host of this virtual machine so far, and the total."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().split()[1:9]]
     return ticks[-1], sum(ticks)
 
@@ -114,7 +116,7 @@ def _stolen_share(before: tuple[int, int], after: tuple[int, int]) -> float:
 
 
 def _realtime_offset_ns() -> int:
-    """What to add to the clock of the run to get that of the captures, at this moment."""
+    """The current difference of the captures' clock from the clock of the run."""
     before, realtime, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
     return realtime - (before + after) // 2
 
@@ -126,7 +128,7 @@ def _play(
     others: OtherNetworks,
     say: Say,
 ) -> dict[str, int]:
-    """Let the run take its course, faults included; returns when it began, on which clock."""
+    """Wait until the end of the run, and carry out faults; returns its start and its clock."""
     others.look()
     origin_ns = agents.go()
     clock = {"origin_ns": origin_ns, "realtime_offset_ns": _realtime_offset_ns()}
@@ -150,7 +152,7 @@ def _play(
 
 
 def _waits(network: EmulatedNetwork, end_ns: int) -> Iterator[int]:
-    """Wait for a time on the network's clock; yields every now and then what time it is."""
+    """Wait for a time on the network's clock; yields the current time now and then."""
     now_ns, moved_s = network.clock.now_ns(), time.monotonic()
     while (left_s := (end_ns - now_ns) / 1e9) > 0:
         time.sleep(min(max(left_s, _SHORTEST_WAIT_S), _PROGRESS_S))
@@ -158,7 +160,7 @@ def _waits(network: EmulatedNetwork, end_ns: int) -> Iterator[int]:
         if now_ns > before_ns:
             moved_s = time.monotonic()
         elif time.monotonic() - moved_s > _LONGEST_STANDSTILL_S:
-            network.counts()  # says so if the links are gone
+            network.counts()  # raises if the links have ended
             raise EmulationError(
                 f"links: expected them to carry packets, found that they paused for "
                 f"{_LONGEST_STANDSTILL_S:.0f} s; use a smaller network"

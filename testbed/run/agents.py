@@ -48,7 +48,7 @@ def assign_agents(
 def choose_contacts(seed: int, peers: int, count: int) -> list[list[int]]:
     """For each peer the numbers of contacts that start before it.
 
-    The first peers have no predecessors, and know each other.
+    The first peers have no predecessors; they are contacts of each other.
     """
     chance = Random(f"{seed}/contacts")
     first = min(count + 1, peers)

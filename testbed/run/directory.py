@@ -57,7 +57,7 @@ class Origin:
 
     @classmethod
     def here(cls) -> "Origin":
-        """That of this process."""
+        """The origin of runs of this process."""
         return cls(tuple(sys.argv), _commit())
 
 
@@ -69,7 +69,7 @@ class RunDirectory:
     final: Path
     origin: Origin
     phases: dict[str, float] = field(default_factory=dict)
-    played_faults: tuple[Fault, ...] = ()  # those of the experiment, and those of its churn
+    played_faults: tuple[Fault, ...] = ()  # faults of the experiment, and of its churn
 
     @classmethod
     def create(cls, experiment: Experiment, results: Path) -> "RunDirectory":
@@ -109,7 +109,7 @@ class RunDirectory:
     def finish(self, experiment: Experiment, verdict: Mapping[str, Any]) -> Path:
         """Write the outcome, and give the directory its final name, which is returned.
 
-        If another directory has that name by now, it is of the same run, and this one is removed.
+        If a directory of that name exists, it is of the same run, and this one is removed.
         """
         self._write_run(experiment)
         write_json(self.path / "verdict.json", verdict)

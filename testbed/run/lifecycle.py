@@ -86,7 +86,7 @@ def _run_in(
     specs = assign_agents(experiment, underlay, workload)
     played = replace(experiment, faults=(*faults, *plan_churn(experiment, workload)))
     directory = create()
-    if not is_of_sweep:  # which has a directory for all of its runs
+    if not is_of_sweep:  # a sweep has a directory for all of its runs
         say(f"{RECORDING}{directory.path}")
     directory.played_faults = played.faults
     directory.phases["stage"] = round(time.perf_counter() - start, 3)

@@ -101,7 +101,7 @@ def _other_runs(figures: Figures, is_doubtful: bool) -> Iterator[Reason]:
 
 
 def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
-    """What is wrong with a capture, if there is one."""
+    """Reasons in a capture, if there is one."""
     if capture is None:
         return
     if "error" in capture:
@@ -110,15 +110,15 @@ def _capture_reasons(capture: Figures | None) -> Iterator[Reason]:
     if capture["unwritten"]:
         yield _degraded(
             "capture-full",
-            f"{capture['unwritten']:,} packets are not in the capture, as {capture['full']}; make "
-            f'room, raise capture_max_mb or set capture = "headers"',
+            f"{capture['unwritten']:,} packets are not in the capture, because {capture['full']}; "
+            'make room, raise capture_max_mb or set capture = "headers"',
         )
     missed = capture["dropped"] - capture["unwritten"]
     if missed:
         yield _degraded(
             "capture-dropped",
-            f"{missed:,} packets are not in the capture, as the machine was too busy; use a larger "
-            f"time_scale or a smaller network",
+            f"{missed:,} packets are not in the capture, because the machine was too busy; "
+            "use a larger time_scale or a smaller network",
         )
     if abs(capture["vanished"]) > _MOST_VANISHED_SHARE * capture["packets"]:
         yield _degraded(
@@ -172,7 +172,7 @@ def _late_window(metrics: Figures) -> Iterator[Reason]:
 
 
 def _late_deliveries(metrics: Figures) -> Iterator[Reason]:
-    """Whether half of the deliveries took much longer than the links on their paths.
+    """Whether the median delivery took much longer than the links on its path.
 
     After faults this is normal until all is repaired. Metrics are of the whole run, so there is no
     such reason for a run with faults or churn, not even for deliveries before the first fault.

@@ -38,7 +38,7 @@ class RunningAgents:
     def _make(self, spec: AgentSpec) -> Agent:
         self._starts[spec.host] += 1
         given = spec.surroundings(self._starts[spec.host], self._shared)
-        run_id = self._experiment.seed & 0xFFFFFFFF  # of which the header has 32 bits
+        run_id = self._experiment.seed & 0xFFFFFFFF  # the header has 32 bits for it
         agent = make_agent(self._experiment.layers, run_id, given)
         self.agents[spec.host] = agent
         return agent

@@ -1,4 +1,4 @@
-"""The folder of a computation: its points, a file each, and a table of those that were asked for.
+"""The folder of a computation: a file for each point, and a table of the requested points.
 
     results/<name>/points/<values>-s<seed>-<digest>.json    a finished point
     results/<name>/computation-<digest>/
@@ -7,8 +7,8 @@
       failures/<point>.txt                                  why a point could not be computed
       figures/<name>.svg, .png, .csv
 
-The digest of a point is of its function, values, data files and seed, and of its code. So a
-point that is there is what the code of today gives, whichever scale or command asked for it, and
+The digest of a point covers its function, values, data files, seed and code. Therefore an
+existing point has the result of the current code, whichever scale or command computed it, and
 changed code computes it again.
 """
 
@@ -35,7 +35,7 @@ _LONGEST_NAME = 90
 
 @dataclass(frozen=True, slots=True)
 class ComputationDirectory:
-    """Where a computation is kept; `names` has the name of each point's file."""
+    """The folder of a computation; `names` has the name of each point's file."""
 
     path: Path
     names: Mapping[str, "Point"]
@@ -43,7 +43,7 @@ class ComputationDirectory:
 
     @classmethod
     def of(cls, computation: "Computation", results: Path) -> "ComputationDirectory":
-        """The one of these very points and this code, which need not be there yet."""
+        """The folder of these points and the current code; it need not exist yet."""
         function = computation.function
         code = [function.__module__, function.__qualname__, code_digest(function)]
         files = frozenset(computation.files)
@@ -57,7 +57,7 @@ class ComputationDirectory:
         return self.path.parent / "points"
 
     def prepare(self, computation: "Computation", origin: Origin) -> None:
-        """Make the folders, and say in them what is computed."""
+        """Create the folders, and describe the computation in them."""
         for folder in (self.path, self.points):
             folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.path / "failures", ignore_errors=True)
@@ -73,7 +73,7 @@ class ComputationDirectory:
         replace_json(self.path / "computation.json", described)
 
     def read(self, name: str) -> Row | None:
-        """The row of a finished point; None if it is not there, or not as we write it."""
+        """The row of a finished point; None if there is none or it is damaged."""
         point = self.names[name]
         try:
             found = json.loads((self.points / f"{name}.json").read_text())
@@ -85,11 +85,11 @@ class ComputationDirectory:
         return {**self.settings(point), "seed": point.seed, **good, **flatten("", result)}
 
     def settings(self, point: "Point") -> dict[str, Any]:
-        """What readers are told about a point: its values without the paths of data files."""
+        """The values of a point for readers, without the paths of data files."""
         return {key: value for key, value in point.values.items() if key not in self.files}
 
     def keep(self, name: str, outcome: Mapping[str, Any], origin: Origin) -> Row:
-        """Write what came of a point, whole or not at all; returns its row."""
+        """Write the outcome of a point in one step; returns its row."""
         point = self.names[name]
         if "error" in outcome:
             failures = self.path / "failures"
@@ -101,14 +101,14 @@ class ComputationDirectory:
         write_json(draft, {**content, **outcome})
         draft.replace(self.points / f"{name}.json")
         row = self.read(name)
-        assert row is not None  # written just now
+        assert row is not None  # written above
         return row
 
 
 def _name(point: "Point", code: list[str], files: Set[str]) -> str:
     words = [f"{key}-{value}" for key, value in point.values.items() if key not in files]
     readable = re.sub(r"[^\w.+]+", "-", "-".join(words))[:_LONGEST_NAME].strip("-.")
-    # What a data file has matters, and not where it is.
+    # The content of a data file matters, not its path.
     values = {
         key: _file_digest(str(value)) if key in files else value
         for key, value in point.values.items()

@@ -1,16 +1,16 @@
-"""The folder of a sweep: its runs, each complete or not there, and one table of them all.
+"""The folder of a sweep: its complete runs, and one table of all runs.
 
     results/<name>/sweep-<digest>/
       sweep.json        the experiments, versions, command
       experiment.toml   as given
       runs/<what sets it apart>-s<seed>-<digest>/      run directories
-      failures/<run>.txt                               why a run could not be done
+      failures/<run>.txt                               why a run failed
       runs.csv, runs.parquet                           a row for each run
       figures/<name>.svg, .png, .csv
 
-The digest is of the resolved experiments, so the same file finds the same folder and goes on
-where it was left, and a changed one starts another. What is done is what has a run directory
-of its final name; nothing else is remembered.
+The digest is of the resolved experiments, so the same file finds the same folder and continues
+there, and a changed file starts another. A run is done if it has a run directory
+with its final name; there is no other state.
 """
 
 import json
@@ -65,7 +65,7 @@ class SweepDirectory:
         return self.path / "runs" / name_run(swept)
 
     def adopt(self, swept: SweptExperiment, run: Path) -> None:
-        """Take a run over from another sweep."""
+        """Copy a run from another sweep."""
         final = self.run_of(swept)
         draft = final.with_name(f"{final.name}.partial")
         shutil.copytree(run, draft)

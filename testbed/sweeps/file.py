@@ -26,7 +26,7 @@ from testbed.experiment.kinds import takes_range
 from testbed.experiment.settings import check_keys, check_type, range_text
 from workloads.kinds import find_workload
 
-VARIANT = "variant"  # the column that tells which variant a run is of
+VARIANT = "variant"  # the column with the variant of a run
 _NOT_SWEPT = ("fault", "variant", "figure")
 _FIXED = ("name", "folder", "data")
 FIGURE_TYPES: dict[str, type] = {
@@ -77,8 +77,8 @@ class SweptExperiment:
         return {key: workload[key] for key in kind.data_files} if kind else {}
 
 
-# Settings that were added to a section, each with the value under which runs are what they were
-# before. That is their default when they were added, and stays so if the default changes.
+# Settings that were added to a section, each with the value under which runs are the same as
+# before. That is their default when they were added, even if the default changes later.
 _ADDED: Mapping[str, Mapping[str, Any]] = {
     "overlay": {
         "walk_links": "near",
@@ -94,16 +94,16 @@ _ADDED: Mapping[str, Mapping[str, Any]] = {
 
 
 def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
-    """An experiment without what was added to experiment files, where it makes no use of it.
+    """An experiment without keys that were added to experiment files and that it does not use.
 
-    So runs that were finished before are found again. Runs that a correction changed are not.
+    So runs finished before are found again, except those that a correction changed.
     """
     plain = {**plain, **{name: _without_added(name, plain[name]) for name in _ADDED}}
     topology, pubsub, workload = plain["topology"], plain["pubsub"], plain["workload"]
     if plain["routing"].get("strategy") == "sim":
-        plain["routing"]["selection"] = 2  # which no longer takes unknown histories for similar
+        plain["routing"]["selection"] = 2  # unknown histories no longer count as similar
     if topology["kind"] == "transit-stub":
-        # Which makes other networks of a seed than the first one did.
+        # The networks of a seed differ from those of its first version.
         plain = {**plain, "topology": {**topology, "generator": 2}}
     if pubsub and pubsub["kind"] != find_workload(workload["kind"]).pubsub:
         return plain
@@ -119,7 +119,7 @@ def _without_added(section: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The experiments of a file, in its order; `keys` are the columns that tell them apart."""
+    """The experiments of a file, in its order; `keys` are the columns that distinguish them."""
 
     name: str
     experiments: tuple[SweptExperiment, ...]
@@ -130,13 +130,13 @@ class Sweep:
 
     @property
     def digest(self) -> str:
-        """Changes when any run does; figures do not matter."""
+        """A digest that changes with any run, and not with figures."""
         return _digest([swept.digest for swept in self.experiments])
 
 
 @dataclass
 class _Combination:
-    """One way to choose from lists and variants, with where each choice stands in the file."""
+    """One combination of lists and variants, with the place of each value in the file."""
 
     document: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict)
@@ -164,12 +164,12 @@ def load_sweep(path: Path, changes: Mapping[str, Any] | None = None) -> Sweep:
 
 
 def describe_values(values: Mapping[str, Any]) -> str:
-    """What sets a run apart, in a few words: the keys without their sections."""
+    """The swept values of a run in a few words, with keys without sections."""
     return ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in values.items())
 
 
 def _combine(document: dict[str, Any]) -> Iterator[_Combination]:
-    """Variants come slowest, then the lists in the order of the file."""
+    """All combinations: variants change slowest, then lists in the order of the file."""
     for key in _FIXED:
         if isinstance(document.get(key), list):
             raise ExperimentError(f"{key}: expected one text for all runs, found a list")
@@ -231,7 +231,7 @@ def _apply_variant(document: dict[str, Any], place: str, variant: Any) -> _Combi
 
 
 def _write_ranges(base: _Combination) -> None:
-    """Turn ranges that are given as lists into texts, so that other lists are what is swept."""
+    """Turn ranges that are given as lists into texts, so that only other lists are swept."""
     for key, value in list(_find_lists(base.document)):
         section, _, name = key.rpartition(".")
         if takes_range(section, _get(base.document, f"{section}.kind"), name):
@@ -240,7 +240,7 @@ def _write_ranges(base: _Combination) -> None:
 
 
 def _read_ranges(place: str, values: list[Any]) -> Any:
-    """One range, or a list of those that are swept; it has a list in it."""
+    """One range, or a list of ranges to sweep."""
     if not any(isinstance(value, list) for value in values):
         if len(values) != 2:
             raise ExperimentError(
@@ -308,7 +308,7 @@ def _columns(
 
 def _values(experiment: Experiment, keys: Sequence[str], label: str | None) -> dict[str, Any]:
     plain = experiment.to_dict()
-    # A forwarder's setting that stands in [workload] is resolved in [pubsub].
+    # A setting of [pubsub] in [workload] is resolved in [pubsub].
     document = plain | {"workload": {**plain["pubsub"], **plain["workload"]}}
     return {key: label if key == VARIANT else _get(document, key) for key in keys}
 

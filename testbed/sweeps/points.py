@@ -1,6 +1,6 @@
-"""One point of a computation, wherever it is computed: here, or as a task on another machine.
+"""One point of a computation, computed in this process or as a task on another machine.
 
-A task is a JSON text, and so is its outcome. Whoever asked for it keeps the outcome, so other
+A task is a JSON text, and so is its outcome. The requesting process stores the outcome, so other
 machines need no folder in common.
 """
 
@@ -16,20 +16,20 @@ from topologies.errors import TestbedError
 Function = Callable[..., Mapping[str, Any]]
 Work = Callable[[str], str]
 GiveUp = Callable[[str, Exception], str]
-# Takes work, what to make of a task that cannot be carried, and tasks; yields each task with its
+# Takes a function, a function for tasks that failed, and tasks; yields each task with its
 # outcome, in any order. Closed early, it cancels the rest.
 PointCarrier = Callable[[Work, GiveUp, Sequence[str]], Generator[tuple[str, str]]]
 
 
 def write_point_task(name: str, values: Mapping[str, Any], seed: int) -> str:
-    """Everything that a worker must be told about a point."""
+    """The task of a point, with everything that a worker needs."""
     return json.dumps({"point": name, "values": dict(values), "seed": seed})
 
 
 def compute_point(task: str, function: Function) -> str:
-    """What a point gives, or why it cannot be computed; other failures are tried again.
+    """The result of a point, or why it cannot be computed; other failures are tried again.
 
-    An error of ours means that the arguments are wrong, and they would be so the next time.
+    An error of the testbed means that the arguments are wrong, so it is not tried again.
     """
     given = json.loads(task)
     for attempt in range(1, ATTEMPTS + 1):

@@ -1,4 +1,4 @@
-"""How far a sweep or a computation is, and how often a part of it is tried."""
+"""The progress of a sweep or a computation, and the number of attempts."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ ATTEMPTS = 3
 
 
 class Progress:
-    """Says after each run or point how many are done, and how long the others may take."""
+    """Prints after each run or point how many are done, and the estimated time of the others."""
 
     def __init__(self, total: int, done_before: int, say: Callable[[str], None]) -> None:
         self._total, self._done_before, self._done_now = total, done_before, 0
@@ -17,10 +17,10 @@ class Progress:
         self._say = say
 
     def tell(self, what: str, row: Row) -> None:
-        """Say that one more has ended."""
+        """Print that one more has ended."""
         self._done_now += 1
         done = self._done_before + self._done_now
-        if self._start is None:  # not when Spark was started, which happens once
+        if self._start is None:  # without the start of Spark, which happens once
             self._start = time.monotonic() - (row["wall_s"] or 0)
         left_s = (time.monotonic() - self._start) / self._done_now * (self._total - done)
         outcome = row["error"] or f"{row['verdict']} ({row['wall_s']:.1f} s)"

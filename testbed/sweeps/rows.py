@@ -1,4 +1,4 @@
-"""Rows of sweeps and computations: what sets a run or a point apart, how it went, what it gave."""
+"""Rows of sweeps and computations: the values, the outcome and the metrics of a run or point."""
 
 import csv
 import fcntl
@@ -16,11 +16,11 @@ from testbed.errors import UsageError
 Row = dict[str, Any]
 
 FAILED = "failed"  # instead of a verdict
-_LEFT_OUT = ("notes", "histogram", "distribution")  # of metrics: what is not a figure, or too many
+_LEFT_OUT = ("notes", "histogram", "distribution")  # metrics that are not numbers, or too many
 
 
 def failed_row(values: Mapping[str, Any], seed: int, error: str) -> Row:
-    """The row of what could not be done."""
+    """The row of a failed run or point."""
     nothing = dict.fromkeys(("path", "wall_s", "commit"))
     return {**values, "seed": seed, "verdict": FAILED, "error": error, **nothing}
 
@@ -37,12 +37,12 @@ def flatten(prefix: str, given: Mapping[str, Any]) -> Row:
 
 
 def count_commits(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many rows are of which commit of the testbed."""
+    """The number of rows of each commit of the testbed."""
     return Counter(row["commit"] or "unknown" for row in rows)
 
 
 def write_table(folder: Path, name: str, keys: Sequence[str], rows: Sequence[Row]) -> None:
-    """Write `<name>.csv` and `<name>.parquet`, whole or not at all."""
+    """Write `<name>.csv` and `<name>.parquet`, each in one step."""
     columns = _columns(keys, rows)
     draft = folder / f".{name}.new"
     with draft.open("w", newline="") as file:
@@ -57,7 +57,7 @@ def write_table(folder: Path, name: str, keys: Sequence[str], rows: Sequence[Row
 
 @contextmanager
 def locked(folder: Path, what: str) -> Iterator[None]:
-    """Keep other commands away from a folder; the lock goes when the process does."""
+    """Lock a folder for other commands; the lock ends with the process."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         try:

@@ -88,9 +88,9 @@ def test_a_forecast_says_what_to_do_when_the_machine_is_too_slow() -> None:
     assert fine.is_fine and "time_scale" not in str(fine) and "based on only" not in str(fine)
     hurried = replace(fine, line_busy=1.4, enough_time_scale=3)
     assert not hurried.is_fine
-    assert str(hurried).endswith("--set time_scale=3 stretches time enough")
+    assert str(hurried).endswith("--set time_scale=3 is sufficient")
     hopeless = replace(hurried, enough_time_scale=None)
-    assert "stretches time enough: use a smaller network or fewer events" in str(hopeless)
+    assert "is sufficient: use a smaller network or fewer events" in str(hopeless)
     assert "--set" not in str(hopeless)
 
 

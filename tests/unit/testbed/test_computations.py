@@ -270,7 +270,7 @@ def test_data_files_are_looked_for_in_the_folder_of_data(
     assert found() == ("",)
     assert (
         f"beaconvey-twitter: expected social/out.ego-twitter or out.ego-twitter in {tmp_path}, "
-        "found none; a generated stand-in is used"
+        "found none; a synthetic graph is used instead"
     ) in capsys.readouterr().out
     (tmp_path / "social").mkdir()
     for place in (tmp_path / "out.ego-twitter", tmp_path / "social" / "out.ego-twitter"):
