@@ -1,6 +1,6 @@
 """The routing tables of all agents at one time: when all were ready, else at the end of the run.
 
-A table has an entry for each link that its agent holds to a peer that runs, and each role of it.
+A table has an entry for each link to a running peer, and for each role of the link.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _FULL_RING = f"{1 << RING_BITS:x}"
 
 
 class TableEntry(NamedTuple):
-    """A peer in the table of an agent, both by their places in `hosts`, and a role of the link."""
+    """An entry: the agent and the peer as indices of `hosts`, and the role of the link."""
 
     owner: int
     peer: int
@@ -29,7 +29,7 @@ class TableEntry(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an agent is: a position on a ring, or the identifier that routes go by."""
+    """The place of an agent: a position on a ring, or the identifier of routes."""
 
     position: int | None
     modulus: int
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class AgentTables:
-    """What the tables of agents had at one time.
+    """The tables of agents at one time.
 
     `hosts` are those whose agents ran then, in the order of the underlay. `is_ready` says whether
     all of them were ready. Entries are in the order of owners, and of each owner in the order in
@@ -83,7 +83,7 @@ def read_agent_tables(run: RecordedRun) -> AgentTables:
 
 
 def end_us(run: RecordedRun) -> int:
-    """When a run ended: as it was to, or with its last record."""
+    """The planned end of a run, or the time of its last record."""
     return run.duration_us or max(run.records.last_us().values(), default=0)
 
 
@@ -96,7 +96,7 @@ def last_change_us(records: AgentRecords) -> int | None:
 
 
 def _running(records: AgentRecords, lives: AgentLives, at_us: int) -> set[str]:
-    """The hosts whose agents run at a time, of which these are all records until then."""
+    """The hosts with running agents at a time, from all records until then."""
     started_us = {row.host: row.time_us for row in records.rows("agent_started")}
     ended_us: dict[str, int] = {}
     for host, time_us in lives.ends:

@@ -73,7 +73,7 @@ def table(runs: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
 
 
 def _look_up(figures: Any, keys: list[str]) -> Any:
-    """What is found under keys in keys, or None where there is nothing to be counted."""
+    """The value under nested keys, or None where there is none."""
     for key in keys:
         figures = (figures or {}).get(key)
     return figures

@@ -36,7 +36,7 @@ def analyze_run(
 
 
 def gather_evidence(spark: SparkSession, run: RecordedRun, tables: Tables) -> Evidence:
-    """A run with what its packets say, if it has any."""
+    """A run with the summary of its packets, if it has any."""
     if "packets" in tables.notes and not tables["packets"].take(1):
         return Evidence(run, None, tables.notes.get("packets", _NO_PACKETS))
     return Evidence(run, summarise_packets(spark, run, tables))

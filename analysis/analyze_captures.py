@@ -67,15 +67,17 @@ def _sorted(rows: Rows, name: str) -> Iterable[dict[str, Any]]:
 
 
 def _remove_tables(folder: Path, captures: Set[str]) -> None:
-    """Remove tables of some of these captures, which are out of date; all else is the user's."""
+    """Remove outdated tables of these captures; other files are the user's."""
     if not folder.exists():
         return
     if not (folder / "tables.json").exists():
-        raise AnalysisError(f"{folder}: expected tables of ours or nothing, found something else")
+        raise AnalysisError(
+            f"{folder}: expected no such folder, or tables of `tdo analyze`, found other files"
+        )
     others = sorted(read_sources(folder) - captures)
     if others:
         raise AnalysisError(
-            f"{folder}: expected tables of these captures or nothing, found those of {others[0]}; "
-            "give another folder with --out, or remove that one"
+            f"{folder}: expected no such folder, or tables of these captures, found those of "
+            f"{others[0]}; give another folder with --out, or remove that one"
         )
     shutil.rmtree(folder)

@@ -259,10 +259,10 @@ def _notes(groups: Sequence[Group]) -> Iterator[str]:
             yield f"{group.label}: one run, so there is no interval; run it with more seeds"
         for seed, times in Counter(run.seed for run in group.runs).items():
             if times > 1:
-                yield f"{group.label}: seed {seed} is there {times} times, as if independent"
+                yield f"{group.label}: seed {seed} occurs {times} times in dependent runs"
         bare = [run for run in group.runs if not run.metrics]
         if bare:
-            yield f"{bare[0].path}: no figures ({len(bare)} of {len(group.runs)}); tdo analyze it"
+            yield f"{bare[0].path}: no metrics ({len(bare)} of {len(group.runs)}); run tdo analyze"
         doubtful = Counter(run.verdict for run in group.runs if run.verdict != "valid")
         for verdict, count in doubtful.items():
             yield f"{group.label}: {count} of {len(group.runs)} runs have the verdict {verdict}"

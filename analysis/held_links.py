@@ -1,4 +1,4 @@
-"""Which links each agent holds, record by record.
+"""The links that each agent holds, record by record.
 
 A link may have several roles, as the entries of a routing table and of a leaf set that name the
 same peer. It is held until all of them are gone.
@@ -12,7 +12,7 @@ from analysis.agent_records import AgentRecord
 
 KINDS = ("agent_started", "neighbour_added", "neighbour_removed")
 
-Roles = dict[str, bool]  # each with whether the link is a distant one
+Roles = dict[str, bool]  # roles, each with whether the link is a distant one
 
 
 class HeldLinks:
@@ -26,7 +26,7 @@ class HeldLinks:
         self.of: dict[str, dict[str, Roles]] = {}
 
     def take(self, record: AgentRecord) -> None:
-        """Note one record; those of other kinds change nothing."""
+        """Apply one record; records of other kinds have no effect."""
         host, values = record.host, record.values
         match record.what:
             case "agent_started":
@@ -38,7 +38,7 @@ class HeldLinks:
                 self._remove(self.of.setdefault(host, {}), self._peer(values), values.get("role"))
 
     def _remove(self, held: dict[str, Roles], peer: str, role: str | None) -> None:
-        """Take back one role of a link, or all if none is named."""
+        """Remove one role of a link, or all if none is named."""
         roles = held.get(peer, {})
         if role is not None:
             roles.pop(role, None)

@@ -33,7 +33,7 @@ class FoundRoute:
 
 @dataclass(frozen=True)
 class Overlay:
-    """The peers that were alive at the end, their links, and what was found out on the way.
+    """The peers at the end, their links, and the routes found during the run.
 
     A link has its ends in the order of the peers, in a directed overlay its owner first. It is
     distant if neither end holds it as a near one. `one_sided` counts links between peers that only
@@ -65,7 +65,7 @@ def fold_overlay(
     notes: Iterable[str] = (),
     is_directed: bool = False,
 ) -> Overlay:
-    """The overlay at the end of a run; `notes` are what else a reader of it should know."""
+    """The overlay at the end of a run; `notes` are notes for readers."""
     folding = _Folding({int(IPv4Address(at)): name for at, name in underlay.name_at.items()})
     for record in records.rows(*_KINDS):
         folding.take(record)
@@ -87,7 +87,7 @@ def fold_overlay(
 
 
 class _Folding:
-    """What is known of every host after some of the records."""
+    """The state of every host after some of the records."""
 
     def __init__(self, host_at: Mapping[int, str]) -> None:
         self._host_at = host_at

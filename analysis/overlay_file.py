@@ -1,8 +1,8 @@
 """`analysis/overlay.json` and `analysis/publications.txt`: a run in the form of `tdo overlay`.
 
-The overlay has the tables of all agents when all were ready, and what they subscribed to then. The
-publications are those of the measured window. So the run can be drawn, measured and disseminated
-again without messages. Nodes are numbered in the order of hosts.
+The overlay has the tables of all agents when all were ready, and their subscriptions at that time.
+The publications are those of the measured window. So the run can be drawn, measured and
+disseminated again without messages. Nodes are numbered in the order of hosts.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Numbers = NDArray[np.int64]
 
 
 def compose_overlay(run: RecordedRun, tables: AgentTables) -> Overlay:
-    """The overlay of a run as these tables have it; an error says what it lacks."""
+    """The overlay of these tables; an error names what is missing."""
     section = run.experiment.get("overlay") or {}
     return Overlay(
         _interests(run, tables),
@@ -49,7 +49,7 @@ def choose_publications(
 ) -> pd.DataFrame:
     """The events of the measured window, of topics: `event_id`, `node`, `topic`.
 
-    Those of the last moments of the run, which may not have come to their end, are left out.
+    Events at the end of the run, which may not be delivered everywhere, are left out.
     """
     until_us = end_us(run) - SETTLE_US
     is_inside = (published["published_us"] >= (run.window_start_us or 0)) & (
@@ -75,7 +75,7 @@ def write_overlay(overlay: Overlay, publications: pd.DataFrame | None, folder: P
 
 
 def _interests(run: RecordedRun, tables: AgentTables) -> Interests:
-    """What was subscribed to at the time of the tables; nothing in a run without topics."""
+    """The subscriptions at the time of the tables; none in a run without topics."""
     number = {host: place for place, host in enumerate(tables.hosts)}
     if not run.is_topic_based:
         return make_interests(len(number), 0, [])

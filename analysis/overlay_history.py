@@ -79,7 +79,7 @@ def fold_history(
 
 
 def _may_change(records: AgentRecords, lives: AgentLives) -> bool:
-    """Whether anything that changes links is as late as the first event or later."""
+    """Whether a record that changes links is not earlier than the first event."""
     what, time_us = records.table["what"], records.table["time_us"]
     first_us = pc.min(time_us.filter(pc.equal(what, "event_published"))).as_py()
     if first_us is None:
@@ -90,7 +90,7 @@ def _may_change(records: AgentRecords, lives: AgentLives) -> bool:
 
 
 class _Folding:
-    """Who holds which links after some of the records."""
+    """The links of agents after some of the records."""
 
     def __init__(self, hosts: Sequence[str], is_directed: bool) -> None:
         self._order = {host: number for number, host in enumerate(hosts)}
@@ -107,7 +107,7 @@ class _Folding:
         self._update_incoming(host, time_us)
 
     def end(self, host: str, time_us: int) -> None:
-        """An agent ends; what is recorded of it until it starts again does not count."""
+        """An agent ends; its records until its next start do not count."""
         self._drop_all(host, time_us)
         self._ended.add(host)
         self._update_incoming(host, time_us)
@@ -126,13 +126,13 @@ class _Folding:
             self.hold(host, peer, is_held=False, time_us=time_us)
 
     def _update_incoming(self, host: str, time_us: int) -> None:
-        """In a directed overlay, a link to an agent that ended is there for its owner alone."""
+        """In a directed overlay, update the links to an agent that started or ended."""
         if self._is_directed:
             for owner in sorted(owner for owner, view in self._views.items() if host in view):
                 self._update(owner, host, time_us)
 
     def _update(self, host: str, peer: str, time_us: int) -> None:
-        """Note whether the link of two agents appeared or disappeared."""
+        """Record whether the link of two agents appeared or disappeared."""
         is_in_order = self._is_directed or self._order[host] < self._order[peer]
         link = (host, peer) if is_in_order else (peer, host)
         if self._is_there(host, peer) != (link in self._links):

@@ -1,6 +1,6 @@
-"""Shortest paths over an overlay, and what the physical links under it carry for them.
+"""Shortest paths over an overlay, and their crossings of physical links.
 
-Among paths of equal delay the one that crosses fewer physical links counts, so the figures depend
+Among paths of equal delay the one that crosses fewer physical links counts, so values depend
 on the overlay alone and not on the library that finds the paths. As in `topologies.routes`, both
 are packed into one float64 that holds whole numbers below 2**53 exactly: the delay in
 microseconds (33 bits) and the crossings (20 bits).
@@ -26,7 +26,7 @@ _LARGEST_WEIGHT = float(1 << 53)
 class OverlayPaths:
     """The shortest path from each peer to each other, as matrices `[from, to]`.
 
-    Delays and crossings of pairs that are not reached, or of a peer and itself, mean nothing.
+    Delays and crossings of pairs without a path, or of a peer and itself, are undefined.
     `distance` is the delay of the links and the crossings packed into one number.
     """
 
@@ -42,13 +42,13 @@ def find_paths(
     last_miles: bool = True,
     is_directed: bool = False,
 ) -> OverlayPaths:
-    """The shortest paths over overlay links, each as long as the unicast route it stands for.
+    """The shortest paths over overlay links, each with the delay of the unicast route of its ends.
 
     Directed links lead from their first end to the second, others both ways.
 
-    Without `last_miles` the ways down to a peer and up again are taken off for the peers in
-    the middle of a path. What is left of p, q, …, s is the way up from p, the delays between
-    the routers of each two, and the way down to s; so those delays are the weights.
+    Without `last_miles`, the last miles down to a peer and up again are subtracted for peers in
+    the middle of a path. For p, q, …, s there remain the last mile up from p, the delays between
+    the routers of each two, and the last mile down to s; so those delays are the weights.
     """
     source, target = directed_ends(unicast, links, is_directed)
     weighed_us = unicast.delay_us if last_miles else unicast.between_routers_us
@@ -84,8 +84,8 @@ def count_tree_crossings(
 ) -> int:
     """The crossings of a message that each peer sends to all others along its tree of these paths.
 
-    The paths are those over these links with last miles. Where two peers could be next on the way,
-    the link that crosses less is taken.
+    The paths are those over these links with last miles. Of two possible next peers, the one
+    whose link crosses less is taken.
     """
     source, target = directed_ends(unicast, links, is_directed)
     weight = _pack(unicast, unicast.delay_us, source, target)
@@ -94,7 +94,7 @@ def count_tree_crossings(
 
 
 def count_pieces(unicast: Unicast, links: Iterable[PeerLink]) -> int:
-    """The number of connected pieces that the links make of the peers."""
+    """The number of connected components of the peers."""
     source, target = directed_ends(unicast, links)
     count = len(unicast.number)
     graph = csr_array((np.ones(len(source)), (source, target)), shape=(count, count))
@@ -137,7 +137,7 @@ def _last_crossings(
     weight: Numbers,
     distance: NDArray[np.float64],
 ) -> Numbers:
-    """The crossings of the last overlay link on the way from each peer to each other."""
+    """The crossings of the last overlay link on the path from each peer to each other."""
     to = np.ascontiguousarray(distance.T)
     least = np.full(to.shape, np.iinfo(np.int64).max, dtype=np.int64)
     crossings = unicast.crossings[source, target]

@@ -28,8 +28,8 @@ from topologies.underlay import Underlay
 from topologies.underlay_file import load_underlay
 
 _SMALL_BYTES = 32_000_000
-_AGENTS_US = 1_000  # of the machine's own time
-# Of runs that do not say what their faults do.
+_AGENTS_US = 1_000  # of real time
+# For runs that do not record the effects of faults.
 _ENDS_AGENT = frozenset({"kill-agent", "stop-agent"})
 _IS_REPAIR = frozenset({"link-up", "router-up", "restart-agent", "heal"})
 Document = dict[str, Any]

@@ -1,6 +1,6 @@
 """Unicast between the peers of an overlay: routes, delays and the links that they cross.
 
-Everything that agents found about the underlay is compared with this. Links are numbered as in
+The findings of agents about the underlay are compared with this. Links are numbered as in
 `Underlay.links`, last miles included, and sets of links are Boolean arrays.
 """
 
@@ -81,7 +81,7 @@ class Unicast:
         )
 
     def _steps(self, sources: Numbers, targets: Numbers) -> Iterator[tuple[Numbers, ...]]:
-        """All routes at once, step by step: which of the pairs move, from where, to where."""
+        """Yield the steps of all routes at once: pairs that move, their old and new routers."""
         pairs = np.flatnonzero(sources != targets)
         here = sources[pairs]
         while pairs.size:
@@ -91,7 +91,7 @@ class Unicast:
             pairs, here = pairs[is_under_way], there[is_under_way]
 
     def _cross_all(self, peers: Sequence[str], at: Numbers) -> tuple[Numbers, LinkSet]:
-        """How many links each route between two peers crosses, and which are crossed at all."""
+        """The number of links on each route between two peers, and the links on any of them."""
         routers, place = np.unique(at, return_inverse=True)
         sources, targets = (side.ravel() for side in np.meshgrid(routers, routers, indexing="ij"))
         hops = np.zeros(len(sources), dtype=np.int64)

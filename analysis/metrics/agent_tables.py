@@ -37,7 +37,7 @@ def link_weights_ms(evidence: Evidence) -> NDArray[np.float64]:
 
 
 def tables_when_ready(evidence: Evidence) -> dict[str, Any]:
-    """From which time the tables are, and how large the overlay is that they make."""
+    """The time of the tables, and the size of their overlay."""
     tables = evidence.agent_tables
     return {
         "at_s": tables.at_us / 1e6,

@@ -14,7 +14,7 @@ _MOST_STEPS = 600
 
 
 class Series(NamedTuple):
-    """The share `y` of values that are at most `x`; `counted` says how many values of what."""
+    """The share `y` of values that are at most `x`; `counted` is their number and name."""
 
     label: str
     counted: str
@@ -23,9 +23,9 @@ class Series(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """A figure of one or more series; `missing` is what to say if there are none.
+    """A figure of one or more series; `missing` is the text if there are none.
 
-    `column` is what its values are called in a file, `explain` what they are.
+    `column` is the name of its values in a file, `explain` their explanation.
     """
 
     file: str
@@ -38,7 +38,7 @@ class Distribution(NamedTuple):
     start: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """In the words of the page."""
+        """The form that the page reads."""
         fields = self._asdict() | {"series": [series._asdict() for series in self.series]}
         return fields | {"from": fields.pop("start")}
 
@@ -56,7 +56,7 @@ def cumulate(label: str, what: str, values: Values) -> Series:
 
 
 def read_distributions(run: ReportedRun) -> list[Distribution]:
-    """The distributions of a run: delay penalty, then stress or what there is instead."""
+    """The distributions of a run: delay penalty, then stress (without events: packets on links)."""
     return [_delay_penalty(run), _stress(run)]
 
 
@@ -112,7 +112,7 @@ def _stress(run: ReportedRun) -> Distribution:
 
 
 def _packets_on_links(run: ReportedRun) -> Distribution:
-    """What there is instead of stress where there are no events."""
+    """Packets on links: the replacement for stress in runs without events."""
     table = run.table("link_loads", ("packets",))
     series = []
     if table is not None and table.num_rows:

@@ -108,7 +108,7 @@ def compose_page(content: dict[str, Any]) -> str:
 
 
 def _embed(content: dict[str, Any]) -> str:
-    """JSON that ends no script element and begins no comment, whatever names are in it."""
+    """JSON in which no name can end a script element or begin a comment."""
     text = json.dumps(_finite(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
 

@@ -55,7 +55,7 @@ def _words(faults: Sequence[Row], most: int) -> str:
         targets.setdefault(str(fault["action"]), []).append(str(fault["target"]))
     parts = []
     for action, names in targets.items():
-        # One more name takes no more room than the words in its place.
+        # One more name is not longer than "and 1 more".
         shown = names if len(names) <= most + 1 else names[:most]
         rest = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
         parts.append(f"{action} {', '.join(shown)}{rest}")

@@ -26,7 +26,7 @@ _LOADS = ("max_stress", "event_packets", "packets", "bytes")
 
 
 class Measure(NamedTuple):
-    """A value of links that the map can show; `short` is for the head of a column."""
+    """A value of links that the map can show; `short` is the title of a column."""
 
     key: str
     label: str
@@ -78,7 +78,7 @@ def link_columns(run: ReportedRun, underlay: Underlay) -> Columns:
         "delay_ba": [link.ba.delay_us for link in underlay.links],
         **{name: column for name, column in found.items() if name in kept},
         "measures": [measure._asdict() for measure in measures],
-        "missing": "The run has no packets and no overlay, so nothing is known of its links.",
+        "missing": "The run has no packets and no overlay, so its links have no load.",
     }
 
 
@@ -112,7 +112,7 @@ def _spread(underlay: Underlay, table: pa.Table, key: str) -> Columns:
 
 
 def _overlay_links(run: ReportedRun, underlay: Underlay) -> Columns:
-    """How many overlay links lead over each link, each along the routes of its directions."""
+    """The number of overlay links across each link, along the routes of both directions."""
     edges = overlay_edges(run)
     if edges is None:
         return {}
@@ -176,7 +176,7 @@ def tree_list(run: ReportedRun, underlay: Underlay) -> list[Columns]:
 
 
 def _standing(rows: Sequence[Columns]) -> Iterator[Pair]:
-    """The links of a version at the end; of one that was dropped, when it was fullest."""
+    """The links of a version at the end; of a dropped version, when it had most links."""
     last = [row for row in rows if row["removed_us"] is None]
     if not last:
         moment = max(

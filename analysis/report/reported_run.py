@@ -28,7 +28,7 @@ class ReportedRun:
             )
         if not self.experiment and self.underlay is None:
             raise NotARunError(
-                f"{path}/run.json: expected what was run, found no experiment in it and no "
+                f"{path}/run.json: expected an experiment, found none in it and no "
                 "underlay.json beside it; name a run directory, as in results/<name>/latest"
             )
 
@@ -108,7 +108,7 @@ class ReportedRun:
 
     @property
     def interests(self) -> pd.DataFrame:
-        """Which host wants which content, as the workload has it."""
+        """The interests of the workload: hosts and contents."""
         return self._recorded.workload.interests
 
     def records(self, *kinds: str) -> list[AgentRecord]:

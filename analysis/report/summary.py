@@ -94,7 +94,7 @@ def headlines(metrics: Mapping[str, Any]) -> list[Row]:
 
 
 def _suffix(whole: int | None, name: str) -> str:
-    """What follows a number at the top of the page: what it is a part of, or seconds."""
+    """The text after a number at the top of the page: the total, or seconds."""
     if whole is not None:
         return f" of {whole:,}"
     return " s" if name_number(name).unit == "s" else ""
@@ -135,7 +135,7 @@ def _present(value: Any) -> Any:
 
 def _row(name: str, words: Explanation, value: Any, notes: Mapping[str, str]) -> Row:
     unit = name_number(name).unit
-    if unit == "share" or unit in words.label.lower():  # shown in percent, or said already
+    if unit == "share" or unit in words.label.lower():  # shown in percent, or in the label already
         unit = ""
     row = {"name": name, **words._asdict(), "unit": unit}
     return {**row, "value": value, "note": notes.get(name, "")}

@@ -18,7 +18,7 @@ _OTHER = "other"
 
 
 def read_timeline(run: ReportedRun) -> dict[str, Any]:
-    """The timeline in the words of the page."""
+    """The timeline in the form that the page reads."""
     events, traffic, faults = _events(run), _traffic(run), played_faults(run)
     last = max((second for column in (*events.values(), *traffic.values()) for second in column),
                default=-1)  # fmt: skip

@@ -1,6 +1,6 @@
-"""The topics of a report: each with its size and cost, where its events went, and hosts' loads.
+"""The topics of a report: size and cost of each, the links of its events, and loads of hosts.
 
-All is of the events of the measured window, as the metrics are. Nodes and links go by their
+All values are over the events of the measured window, as the metrics. Nodes and links have their
 numbers on the map.
 """
 
@@ -24,7 +24,7 @@ _TABLES = {
 
 
 def topic_section(run: ReportedRun, underlay: Underlay) -> Columns | None:
-    """What the page shows of topics; None in a run without topics, or without its tables."""
+    """The topics of the page; None in a run without topics, or without tables."""
     found = {name: run.table(name, columns) for name, columns in _TABLES.items()}
     if not run.is_topic_based or any(table is None for table in found.values()):
         return None
@@ -106,7 +106,7 @@ def _drawn_topics(
     rows: pd.DataFrame,
     underlay: Underlay,
 ) -> dict[str, Columns]:
-    """What is drawn of each topic, by its number as text, as many topics as there is room for."""
+    """The drawing of each topic by its number as text, up to the size limit of the page."""
     number = {name: index for index, name in enumerate(underlay.node_names)}
     events = tables["events"].set_index("event_id")["publisher"]
     relays = _relays(tables, topic, tables["events"])
@@ -134,7 +134,7 @@ def _drawn_topics(
 
 
 def _crossings(run: ReportedRun, topic: pd.Series, underlay: Underlay) -> pd.DataFrame | None:
-    """How often events of each topic crossed each link, in each direction; None without packets."""
+    """Crossings of events of each topic on each link and direction; None without packets."""
     table = run.table("stress", ("event_id", "link", "direction", "copies"))
     if table is None or not table.num_rows:
         return None
@@ -155,7 +155,7 @@ def _host_columns(
     measured: pd.DataFrame,
     underlay: Underlay,
 ) -> Columns:
-    """What each host sent of events, and what it wanted, published and received itself."""
+    """Events of each host: sent, wanted, published and received."""
     came = tables["copies"][tables["copies"]["event_id"].isin(topic.index)]
     is_match = came["is_match"].astype(bool)
     columns = {
@@ -171,7 +171,7 @@ def _host_columns(
 
 
 def _plain(column: pd.Series) -> list[Any]:
-    """The values without what JSON does not have."""
+    """The values without those that JSON does not have."""
     return [None if pd.isna(value) else value for value in column.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""What Spark says when its jobs fail, in one line instead of dozens."""
+"""Errors of failed Spark jobs in one line instead of dozens."""
 
 import re
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ _MOST_CHARACTERS = 300
 
 @contextmanager
 def clear_failures(master: str) -> Iterator[None]:
-    """Let jobs that fail in this block be an error that names its cause."""
+    """Turn failures of jobs in this block into an error that names the cause."""
     try:
         yield
     except (Py4JError, PySparkException, *_GONE) as error:
-        found = "its Java machine gone" if isinstance(error, _GONE) else _cause(str(error))
+        found = "its Java process ended" if isinstance(error, _GONE) else _cause(str(error))
         raise AnalysisError(
             f"Spark with master {master}: expected its jobs to succeed, found {found}; "
             "check the disk, the memory or the cluster; tdo --debug shows more"
@@ -28,6 +28,6 @@ def clear_failures(master: str) -> Iterator[None]:
 
 
 def _cause(text: str) -> str:
-    """The exception at the bottom of what Java or Python wrote; without one, the beginning."""
+    """The last exception in the output of Java or Python; without one, the beginning."""
     causes = _CAUSE.findall(text)
     return (causes[-1] if causes else " ".join(text.split()))[:_MOST_CHARACTERS]

@@ -1,8 +1,7 @@
-"""What the Java machine writes to the terminal, without what it says at every start.
+"""The output of the Java process on the terminal, without its messages at every start.
 
-Spark asks Java for a module that Java calls incubating, and Java announces that whatever it is
-told. So what is started in this block writes into a pipe, and all other lines go on from there to
-where they were going.
+Spark uses an incubating module of Java, and Java announces that whatever its options are. Therefore
+processes started in this block write into a pipe, and all other lines are passed on to stderr.
 """
 
 import os
@@ -16,7 +15,7 @@ _HARMLESS = (b"WARNING: Using incubator modules: jdk.incubator.vector",)
 
 @contextmanager
 def without_greetings() -> Iterator[None]:
-    """Let processes that are started in this block write to stderr without harmless lines."""
+    """Remove harmless lines from the stderr of processes that are started in this block."""
     kept = os.dup(_STDERR)
     reading, writing = os.pipe()
     os.dup2(writing, _STDERR)
@@ -30,7 +29,7 @@ def without_greetings() -> Iterator[None]:
 
 
 def _pass_on(reading: int) -> None:
-    """Pass on lines until all who could write have ended."""
+    """Pass on lines until all writers have ended."""
     with os.fdopen(reading, "rb") as lines:
         for line in lines:
             if not line.startswith(_HARMLESS):

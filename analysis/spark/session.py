@@ -1,4 +1,4 @@
-"""Spark sessions as the testbed wants them: quiet, on loopback, with this very Python."""
+"""Spark sessions of the testbed: little output, on loopback, with this Python."""
 
 import os
 import shutil
@@ -13,14 +13,14 @@ from analysis.errors import AnalysisError
 from analysis.spark.java_output import without_greetings
 
 _LOOPBACK = "127.0.0.1"
-_SHUFFLE_PARTITIONS = 8  # the tables of a run are small; Spark's own 200 cost more than they help
+_SHUFFLE_PARTITIONS = 8  # the tables of a run are small; Spark's default of 200 is slower
 _MB = 1 << 20
 _LEAST_MEMORY_MB, _MOST_MEMORY_MB = 1_024, 8_192
-# Compile once, and not better the longer it runs; collect garbage without threads for that, and
-# seldom, with room from the beginning: most of what is loaded is classes, and stays.
+# Compile only once; collect garbage without extra threads, and
+# seldom, with a large initial heap: most of it is classes, which stay.
 _BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -XX:MetaspaceSize=256m"
-# Adapting a plan to what its stages found makes a job of every stage, and to sort into several
-# parts takes a job that finds out where to cut. Queries go on beside each other anyway.
+# Adaptive plans make a job of every stage, and sorting into several
+# parts takes a job to find the bounds. Queries run in parallel in any case.
 _LITTLE = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -32,16 +32,18 @@ def open_session(
     settings: dict[str, str] | None = None,
     is_brief: bool = False,
 ) -> SparkSession:
-    """The process's Spark session, started if there is none; stop it, or use it in a `with`.
+    """The process's Spark session, started if there is none; stop it, or use it in a `with` block.
 
-    One that is brief is quick to start and to do little, and slow to do much.
+    A brief session starts fast and is fast for small jobs, and slow for large ones.
 
-    A process can have one at a time: if one is running it is returned as it is, except that
+    A process has one session at a time: an existing one is returned unchanged, except that
     `settings` that may change while it runs do.
     """
     _require_java()
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if _stays_here(master) or "PYSPARK_PYTHON" not in os.environ:  # elsewhere it may be elsewhere
+    if (
+        _stays_here(master) or "PYSPARK_PYTHON" not in os.environ
+    ):  # on other machines it may have another path
         os.environ["PYSPARK_PYTHON"] = sys.executable
     # A driver with remote workers must be reachable; all others should not be.
     local = _settings_on_loopback() if _stays_here(master) else {}
@@ -52,7 +54,7 @@ def open_session(
     try:
         with without_greetings():
             spark = builder.getOrCreate()
-    except Exception as error:  # the JVM's, py4j's and PySpark's own have no root in common
+    except Exception as error:  # exceptions of the JVM, py4j and PySpark have no common base class
         reason = " ".join(str(error).split()) or type(error).__name__
         raise AnalysisError(
             f"Spark with master {master}: expected a session, found {reason[:300]}; "
@@ -64,7 +66,7 @@ def open_session(
 
 @contextmanager
 def small_job_settings(spark: SparkSession) -> Iterator[None]:
-    """Let the queries in this block be planned for few rows: without adapting, in few tasks."""
+    """Plan the queries in this block for few rows: without adaptive plans, in few tasks."""
     before = {key: spark.conf.get(key) for key in _LITTLE}
     for key, value in _LITTLE.items():
         spark.conf.set(key, value)
@@ -80,7 +82,8 @@ def _settings(memory_mb: int, is_brief: bool) -> dict[str, str]:
     java = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
     return {
         "spark.driver.memory": f"{memory_mb}m",
-        # The whole results that come to the driver are tables of metrics; more is a mistake.
+        # Results that are collected on the driver are small tables of metrics; larger ones are a
+        # mistake.
         "spark.driver.maxResultSize": f"{memory_mb // 2}m",
         "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
         "spark.sql.session.timeZone": "UTC",
@@ -103,12 +106,12 @@ def _stays_here(master: str) -> bool:
 
 
 def _require_java() -> None:
-    """Spark looks in JAVA_HOME first and then in the path, and so do we."""
+    """Raise unless Java is in JAVA_HOME or, without that, in the path; Spark has the same order."""
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else None
     if java is not None and not os.access(java, os.X_OK):
         raise AnalysisError(
-            f"Spark: expected Java at {java} because JAVA_HOME says so, found none; "
+            f"Spark: expected Java at {java} because JAVA_HOME is set, found none; "
             "unset JAVA_HOME or correct it"
         )
     if java is None and shutil.which("java") is None:
@@ -119,6 +122,6 @@ def _require_java() -> None:
 
 
 def driver_memory_mb() -> int:
-    """A quarter of the machine: in local mode the driver does all the work."""
+    """A quarter of the machine's memory: in local mode the driver does all the work."""
     total_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MB
     return min(max(total_mb // 4, _LEAST_MEMORY_MB), _MOST_MEMORY_MB)

@@ -1,7 +1,7 @@
-"""Work that Spark carries: one text in, one text out, a task for each.
+"""Tasks on Spark: each has a text as its input and a text as its result.
 
-Every task is a Spark job of its own, so that one that fails for good takes no other with it;
-Spark tries each again as often as the master or `spark.task.maxFailures` says.
+Every task is a separate Spark job, so that a failed one does not affect others;
+Spark repeats each as often as the master or `spark.task.maxFailures` states.
 """
 
 import importlib.metadata
@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from analysis.errors import AnalysisError
 
-_MOST_AT_ONCE = 256  # a thread waits for each
+_MOST_AT_ONCE = 256  # a thread for each waits
 _PATIENCE_S = 30.0
 
 
@@ -29,9 +29,9 @@ _PATIENCE_S = 30.0
 def shipped_packages(
     spark: SparkSession, packages: Sequence[str], distribution: str
 ) -> Iterator[None]:
-    """Give workers these packages as they are here, so that they need only what those import."""
+    """Send these packages to the workers, so that workers need only their dependencies."""
     with tempfile.TemporaryDirectory(prefix="tdo-packages-") as folder:
-        file = Path(folder, f"{Path(folder).name}.zip")  # Spark wants every name only once
+        file = Path(folder, f"{Path(folder).name}.zip")  # Spark accepts every name only once
         _zip_packages(file, packages, distribution)
         searched = list(sys.path)
         spark.sparkContext.addPyFile(str(file))
@@ -46,9 +46,9 @@ def carry(
     at_once: int | None = None,
     say: Callable[[str], None] = lambda _line: None,
 ) -> Generator[tuple[str, str | Exception]]:
-    """Let Spark do the work; yields each task with what it returned or why it failed, as they end.
+    """Run tasks on Spark; yields each task with its result or its error, as they end.
 
-    Whatever ends the iteration early cancels the tasks that are under way.
+    If the iteration ends early, running tasks are cancelled.
     """
     context = spark.sparkContext
     tag = f"tdo-{uuid4().hex}"
@@ -87,13 +87,13 @@ def _outcome(future: Future[str], context: SparkContext) -> str | Exception:
 
 
 def _cause(text: str) -> str:
-    """The one line that says why a task failed, out of Spark's dozens."""
+    """The line of Spark's message that has the cause of a task's failure."""
     found = re.search(r"most recent failure: (?:Lost task [^:]*: )?(.+)", text)
     return found[1].strip() if found else " ".join(text.split())[:300]
 
 
 def _executors(context: SparkContext) -> int:
-    """How many processes work for us; in local mode the driver does."""
+    """The number of executors; in local mode, the driver is one."""
     known: int = context._jsc.sc().getExecutorMemoryStatus().size()
     return known if str(context.master).startswith("local") else known - 1
 
@@ -108,7 +108,7 @@ def _zip_packages(file: Path, packages: Sequence[str], distribution: str) -> Non
             for path in sorted(root.rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
                     archive.write(path, path.relative_to(root.parent))
-        # Runs record the version of what they ran with.
+        # Runs record the version of this distribution.
         number = importlib.metadata.version(distribution)
         archive.writestr(
             f"{distribution.replace('-', '_')}-{number}.dist-info/METADATA",

@@ -81,7 +81,7 @@ def fingerprint(sources: Sequence[Path]) -> list[list[Any]]:
 
 
 def _fingerprint_of(figures: Mapping[str, Any]) -> list[Any]:
-    """Of the figures in `verdict.json`, which is written again when a run is judged."""
+    """The fingerprint of the measurements in `verdict.json`, a file that judging a run changes."""
     text = json.dumps(figures, sort_keys=True)
     return ["figures", len(text), sha256(text.encode()).hexdigest()]
 
@@ -93,7 +93,7 @@ def write_manifest(folder: Path, made_from: list[list[Any]], notes: dict[str, st
 
 
 def read_manifest(folder: Path, made_from: list[list[Any]]) -> dict[str, str] | None:
-    """The notes of tables made from these files by this version; None if there are none such."""
+    """The notes of tables made from these files by this version; None without such tables."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads((folder / "tables.json").read_text())
         if found["version"] == _VERSION and found["made_from"] == made_from:
@@ -102,7 +102,7 @@ def read_manifest(folder: Path, made_from: list[list[Any]]) -> dict[str, str] | 
 
 
 def read_sources(folder: Path) -> set[str]:
-    """The names of the files that tables were made from, as far as they can be read."""
+    """The names of the files that tables were made from, if they are readable."""
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         found = json.loads((folder / "tables.json").read_text())
         return {str(source[0]) for source in found["made_from"]}
@@ -208,12 +208,12 @@ class _Building:
             return None
         written = write_packets(self._spark, self._run.captures, self._draft / "captured")
         if written.errors:
-            self._notes["capture_errors"] = f"{written.errors} things could not be read"
+            self._notes["capture_errors"] = f"{written.errors} parts could not be read"
         (self._draft / "captured" / "capture_errors").rename(self._draft / "capture_errors")
         self._frames["capture_errors"] = _read(self._spark, self._draft, "capture_errors")
         if self._run.figures.get("clock") is None:
             self._notes["packets"] = (
-                "nobody wrote down when the run began: times are taken from the senders' stamps"
+                "the start of the run was not recorded: times are those of the senders"
             )
         raw = self._spark.read.parquet(str(self._draft / "captured" / "packets"))
         return packet_tables.captured_crossings(raw, self._channels, self._run)
@@ -240,7 +240,7 @@ class _Building:
         return None if run_id is None else int(str(run_id), 16)
 
     def _write(self, name: str, frame: DataFrame, is_small: bool = True) -> DataFrame:
-        """Write a table, and read it from disk from now on."""
+        """Write a table, and use it from disk afterwards."""
         path = str(self._draft / name)
         rows = conform(frame, name)
         if is_small:

@@ -1,9 +1,9 @@
-"""Deliveries that are due where events are in custody: to whoever stays, while others come and go.
+"""Expected deliveries where events are in custody: those at hosts that stay.
 
 The publisher records when an event is done (`event_done`). An event whose publisher ended before
-that is owed to nobody. A host stays if it is up and subscribed from a little before the event until
-it is done, and at least as long as a subscriber may need to find a new way to get events after its
-former one has failed.
+that is not owed to any host. A host stays if it is up and subscribed from shortly before the event
+until it is done, and at least as long as a subscriber may need to find another parent after its
+parent has failed.
 """
 
 import pandas as pd
@@ -28,7 +28,7 @@ def owed_in_custody(
 ) -> pd.DataFrame:
     """The table `matches` with `is_owed` and `is_steady` as custody promises deliveries.
 
-    `wanted` has from when until when hosts wanted events, while they were up.
+    `wanted` has the times from and until which hosts wanted events, while they were up.
     """
     orphans = _orphans(matches, ends, done)
     spans = matches[["event_id", "host", "published_us"]].merge(wanted, on=["event_id", "host"])
@@ -48,7 +48,7 @@ def _orphans(matches: pd.DataFrame, ends: pd.DataFrame, done: pd.Series) -> pd.S
 
 
 def _has_stayed(spans: pd.DataFrame, done: pd.Series, settle_us: int, run_end_us: int) -> pd.Series:
-    """Whether a host was up and subscribed for as long as an event needs."""
+    """Whether a host was up and subscribed during the time that an event requires."""
     published_us = spans["published_us"]
     done_us = spans["event_id"].map(done).fillna(published_us)
     wanted_us = done_us.clip(lower=published_us + STAY_US).clip(upper=run_end_us)
@@ -57,9 +57,9 @@ def _has_stayed(spans: pd.DataFrame, done: pd.Series, settle_us: int, run_end_us
 
 
 def count_repeats(deliveries: pd.DataFrame, ends: pd.DataFrame) -> pd.Series:
-    """Of each delivery, which one of its event to the same agent it is, counted from 1.
+    """The number of each delivery among those of its event to the same agent, from 1.
 
-    An agent that restarts is another one.
+    A restarted agent counts as another one.
     """
     both = deliveries[["host", "time_us"]].reset_index(names="row").merge(ends, on="host")
     former = both[both["end_us"] <= both["time_us"]].groupby("row").size()

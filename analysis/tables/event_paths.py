@@ -1,8 +1,8 @@
-"""The ways of events through the overlay: over which hosts each copy came from its publisher.
+"""The paths of events through the overlay: the hosts of each copy from its publisher on.
 
 A system may send an event to a host more than once, as Scribe does on the way up to the root of a
-tree and on the way down. A copy is known by its number of hops; its way is that of the copy with
-one hop less at the peer that sent it, and one link more.
+tree and on the way down. A copy is identified by its number of hops; its path is that of the copy
+with one hop less at the peer that sent it, and one link more.
 """
 
 from typing import NamedTuple
@@ -24,11 +24,11 @@ _UNKNOWN = Way()
 
 
 class EventPaths:
-    """The ways of all copies of some events.
+    """The paths of all copies of some events.
 
     `receptions` are the first copies at each host and `repeats` those after them, with the columns
     `event_id`, `host`, `publisher`, `from_host`, `hops` and `link_us`, in the order of their times.
-    Of a peer that has no copy with one hop less, its first one counts.
+    If a peer has no copy with one hop less, its first copy counts.
     """
 
     def __init__(self, receptions: pd.DataFrame, repeats: pd.DataFrame | None = None) -> None:
@@ -38,7 +38,7 @@ class EventPaths:
         if repeats is not None and len(repeats):
             steps = pd.concat([steps, repeats[list(_STEP)]])
         known = steps[steps["publisher"].notna() & steps["hops"].notna() & steps["link_us"].notna()]
-        # Of copies that came over as many hops, the first counts.
+        # Of copies with the same number of hops, the first counts.
         ordered = known.sort_values("hops", kind="stable").drop_duplicates(_KEY)
         for step in zip(*(ordered[name].tolist() for name in _STEP), strict=True):
             self._add(*step)

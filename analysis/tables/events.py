@@ -22,7 +22,7 @@ from analysis.tables.host_paths import HostPaths
 from analysis.tables.interests import interest_spans, is_wanted, wanted_events
 from topologies.underlay import Underlay
 
-SETTLE_US = 2_000_000  # how long a subscription has to last after an event to be owed it
+SETTLE_US = 2_000_000  # time that a subscription must last after an event for an expected delivery
 _RECEIVED = {
     "event_id": "int64",
     "from": "int64",
@@ -45,10 +45,10 @@ _COPY = [
 
 @dataclass(frozen=True)
 class EventTables:
-    """The tables about events, by their names; `published` is `events` without what came of them.
+    """The tables about events, by their names; `published` is `events` without the outcomes.
 
-    `receptions` has `is_match_recorded` beside its columns, what the agent said itself. `repeats`
-    are the copies of an event that came to a host after the first one, in the columns of `copies`.
+    `receptions` also has `is_match_recorded`, the agent's own record. `repeats` are the copies of
+    an event that reached a host after the first one, with the columns of `copies`.
     """
 
     published: pd.DataFrame
@@ -120,7 +120,7 @@ def matches(
     delivered: pd.DataFrame,
     paths: HostPaths,
 ) -> pd.DataFrame:
-    """The table `matches`: which hosts wanted which events; orphaned events are owed to nobody."""
+    """The table `matches`: hosts and the events that they wanted; orphaned events are not owed."""
     about = events[["event_id", "publisher", "published_us"]]
     both = wanted.merge(about, on="event_id")
     at_us = both["published_us"]
@@ -140,7 +140,7 @@ def matches(
 
 
 def lost_with_publishers(events: pd.DataFrame, ends: pd.DataFrame, came: pd.DataFrame) -> pd.Series:
-    """The events whose publisher ended soon after, or before any other peer had them."""
+    """The events whose publisher ended soon after them, or before another peer had them."""
     first_us = came[came["host"] != came["publisher"]].groupby("event_id")["time_us"].min()
     both = events.merge(ends.rename(columns={"host": "publisher"}), on="publisher")
     after_us = both["end_us"] - both["published_us"]
@@ -155,7 +155,7 @@ def receptions(
     wanted: pd.DataFrame,
     paths: HostPaths,
 ) -> pd.DataFrame:
-    """The table `receptions` without paths: the first time that each event came to each host.
+    """The table `receptions` without paths: the first arrival of each event at each host.
 
     A reception matches if its host had a matching interest from the publication until then.
     """
@@ -176,7 +176,7 @@ def receptions(
 def repeats(
     records: AgentRecords, events: pd.DataFrame, name_at: Mapping[int, str], wanted: pd.DataFrame
 ) -> pd.DataFrame:
-    """Every copy of an event that came to a host after the first: `is_match` as in `receptions`."""
+    """Every copy of an event that reached a host after the first: `is_match` as in `receptions`."""
     fields = {"event_id": "int64", "from": "Int64", "hop_count": "Int64"}
     rows = records.frame("event_repeated", fields)
     about = events[["event_id", "publisher", "published_us"]]
@@ -193,7 +193,7 @@ def copies(tables: EventTables) -> pd.DataFrame:
 
 
 def recorded_messages(tables: EventTables) -> pd.DataFrame:
-    """How many messages with each event each agent received from each other one.
+    """The number of messages with each event that each agent received from each other one.
 
     The columns are `event_id`, `sender`, `receiver`, and `sent` and `arrived`, which are equal.
     """
@@ -205,7 +205,7 @@ def recorded_messages(tables: EventTables) -> pd.DataFrame:
 
 
 def delivered_records(records: AgentRecords, name_at: Mapping[int, str]) -> pd.DataFrame:
-    """What agents recorded of deliveries, with the host that each was sent by (`from_host`)."""
+    """The recorded deliveries, with the host that sent each (`from_host`)."""
     fields = {"event_id": "int64", "from": "Int64", "hop_count": "Int64"}
     rows = records.frame("delivered", fields)
     return rows.assign(from_host=rows["from"].map(name_at)).drop(columns="from")
@@ -219,7 +219,7 @@ def deliveries(
     paths: HostPaths,
     ways: EventPaths,
 ) -> pd.DataFrame:
-    """The table `deliveries`: what was handed to the user of each host, and how long it took.
+    """The table `deliveries`: the events delivered at each host, with delays.
 
     The path is that of the copy that was delivered; if hops were not recorded, of the first one.
     """
@@ -249,9 +249,9 @@ def deliveries(
 
 
 def events_table(tables: EventTables, stress: pd.DataFrame) -> pd.DataFrame:
-    """The table `events`: each event with what became of it.
+    """The table `events`: each event with its outcome.
 
-    `stress` is what packets say of events: `event_id`, `packets`, `links`, `max_stress`.
+    `stress` has the values from packets: `event_id`, `packets`, `links`, `max_stress`.
     """
     asked, came, got = tables.matches, tables.receptions, tables.deliveries
     every = copies(tables)
@@ -270,7 +270,7 @@ def events_table(tables: EventTables, stress: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(rows: pd.DataFrame, **flags: pd.Series | bool) -> pd.DataFrame:
-    """How many rows of each event have which flag."""
+    """The number of rows of each event with each flag."""
     columns = {name: rows["event_id"].notna() & flag for name, flag in flags.items()}
     return pd.DataFrame({**columns, "event_id": rows["event_id"]}).groupby("event_id").sum()
 

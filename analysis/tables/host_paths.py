@@ -13,7 +13,7 @@ Flags = NDArray[np.bool_]
 
 
 class HostPaths:
-    """From host to host: what IP does, and the shortest paths over overlay links.
+    """Between hosts: IP routes, and the shortest paths over overlay links.
 
     `overlay_us` and `is_reached` are over the overlay at the end of the run. With a `history`,
     `shortest_us` is over the overlay at each time.
@@ -34,11 +34,11 @@ class HostPaths:
             self.overlay_us, self.is_reached = paths.delay_us, paths.is_reached
 
     def unicast_us(self, sources: pd.Series, targets: pd.Series) -> pd.Series:
-        """Delays of the routes that IP takes; 0 from a host to itself."""
+        """Delays of IP routes; 0 from a host to itself."""
         return self._look_up(self._unicast_us, sources, targets)
 
     def crossings(self, sources: pd.Series, targets: pd.Series) -> pd.Series:
-        """How many links these routes cross."""
+        """The number of links on IP routes."""
         return self._look_up(self._crossings, sources, targets)
 
     def shortest_us(self, sources: pd.Series, targets: pd.Series, at_us: pd.Series) -> pd.Series:
@@ -57,7 +57,7 @@ class HostPaths:
     def _shortest_then(
         self, history: OverlayHistory, sources: pd.Series, targets: pd.Series, at_us: pd.Series
     ) -> pd.Series:
-        """The same over an overlay that changes, from the sources that each time has alone."""
+        """The same over an overlay that changes, computed only from the sources of each time."""
         source, target = self._hosts.get_indexer(sources), self._hosts.get_indexer(targets)
         is_known = (source >= 0) & (target >= 0) & at_us.notna().to_numpy()
         rows = np.flatnonzero(is_known)

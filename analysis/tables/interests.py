@@ -1,6 +1,6 @@
-"""Which hosts wanted which events: matches of the workload, at the times that agents recorded.
+"""Hosts and the events that they wanted: matches of the workload, at the recorded times.
 
-The workload says which interest matches which event; what the content means is known only there.
+The workload decides which interest matches which event; only it interprets contents.
 Agents record when they subscribed and unsubscribed.
 """
 
@@ -15,7 +15,7 @@ _FIELDS = {"interest": "Int64", "subscription": "Int64"}
 def interest_spans(
     records: AgentRecords, workload: WorkloadTables, ends: pd.DataFrame, end_us: int
 ) -> pd.DataFrame:
-    """From when until when hosts had interests: `host`, `interest`, `from_us`, `until_us`.
+    """The times of interests of hosts: `host`, `interest`, `from_us`, `until_us`.
 
     An interest ends when the agent unsubscribes, when the agent ends (`ends`: `host`, `end_us`),
     or with the run. Agents of format 1 record the content of an interest instead of its number.
@@ -57,7 +57,7 @@ def wanted_events(spans: pd.DataFrame, workload: WorkloadTables) -> pd.DataFrame
 
 
 def is_wanted(wanted: pd.DataFrame, came: pd.DataFrame) -> pd.Series:
-    """Whether the host of each reception had a matching interest all the time until then.
+    """Whether the host of each reception had a matching interest until then.
 
     That is from the publication (`published_us`, where it is known) until `time_us`.
     """

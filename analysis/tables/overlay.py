@@ -1,4 +1,4 @@
-"""The tables about the overlay and the truth under it; small enough to be made in one place."""
+"""The tables about the overlay and the true network; small enough to be computed without Spark."""
 
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
@@ -55,7 +55,7 @@ def overlay_edges_table(truth: Unicast, overlay: Overlay | None) -> pa.Table:
 
 
 def routes_table(truth: Unicast, overlay: Overlay | None) -> pa.Table:
-    """The routes that agents found, beside the true ones."""
+    """The routes that agents found, and the true ones."""
     name_at = host_names(truth.underlay)
     rows: list[dict[str, Any]] = []
     if overlay is not None:

@@ -1,7 +1,7 @@
-"""The tables that packets give: of both backends, by the same functions.
+"""The tables of packets of both backends, by the same functions.
 
-A capture and a packet log each become one frame of the same columns, the crossings. From there
-on nothing asks where packets come from.
+A capture and a packet log are converted to a frame with the same columns, the crossings. All
+other functions do not depend on the source of packets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -122,7 +122,7 @@ def name_packets(
 
 
 def messages(packets: DataFrame, channels: DataFrame, unicast: DataFrame) -> DataFrame:
-    """The table `messages`: one row for each datagram, with what became of its copies."""
+    """The table `messages`: one row for each datagram, with counts of its copies."""
     delays = channels.select("link", "direction", F.col("delay_us").alias("link_delay_us"))
     ours = packets.where("is_ours AND source_host IS NOT NULL AND target_host IS NOT NULL")
     crossed = ours.join(F.broadcast(delays), ["link", "direction"], "left")
@@ -153,8 +153,9 @@ def messages(packets: DataFrame, channels: DataFrame, unicast: DataFrame) -> Dat
 def link_stress(packets: DataFrame) -> DataFrame:
     """The table `stress`: copies of each event's message on each physical link and direction.
 
-    A row for each that it entered at all: `event_id`, `link`, `direction`, `copies`. Copies that
-    were repeated, as an acknowledgement was late or lost, count as well: they load the link.
+    A row for each link and direction that it entered: `event_id`, `link`, `direction`, `copies`.
+    Copies that were repeated because an acknowledgement was late or lost count as well: they load
+    the link.
     """
     carried = packets.where("is_ours AND event_id IS NOT NULL AND link IS NOT NULL")
     key = ("event_id", "link", "direction", "from_node", "to_node")
@@ -162,7 +163,7 @@ def link_stress(packets: DataFrame) -> DataFrame:
 
 
 def stress_of_events(stress: DataFrame) -> DataFrame:
-    """What the table `stress` says of each event: `packets`, `links`, `max_stress`."""
+    """The values of each event in the table `stress`: `packets`, `links`, `max_stress`."""
     return stress.groupBy("event_id").agg(
         F.sum("copies").alias("packets"),
         F.count("*").alias("links"),
@@ -171,7 +172,7 @@ def stress_of_events(stress: DataFrame) -> DataFrame:
 
 
 def link_loads(packets: DataFrame, stress: DataFrame, channels: DataFrame) -> DataFrame:
-    """The table `link_loads`: what each direction of each link carried."""
+    """The table `link_loads`: the load of each direction of each link."""
     key = ["link", "direction"]
     is_event = F.expr("is_ours AND event_id IS NOT NULL")
     loads = packets.groupBy(*key).agg(
@@ -192,7 +193,7 @@ def link_loads(packets: DataFrame, stress: DataFrame, channels: DataFrame) -> Da
 
 
 def traffic(packets: DataFrame) -> DataFrame:
-    """The table `traffic`: what was sent in each second, by what it is."""
+    """The table `traffic`: what was sent in each second, by kind."""
     what = F.coalesce(
         F.when(F.col("is_icmp"), F.lit("icmp")),
         F.when(F.col("is_probe"), F.lit("probe")),
@@ -209,10 +210,10 @@ def traffic(packets: DataFrame) -> DataFrame:
 def _run_time(raw: DataFrame, clock: Mapping[str, int] | None, run: RecordedRun) -> Column:
     """Times of captures as microseconds of the run.
 
-    The clock of captures may have been set while the run went on, so what it is ahead is taken
-    as growing evenly from the begin to the end; where that end is not known, as not growing. Of a
-    run that died early nobody wrote the clocks down; there the stamps of senders tell: a packet is
-    captured soon after it was stamped.
+    The clock of captures may be adjusted during the run, so its difference is assumed
+    to change linearly from the start to the end, or to be constant if the end is not known. If a
+    run died early and the clocks were not recorded, the send times in packets are used: a packet is
+    captured soon after its send time.
     """
     scale = 1_000.0 * run.time_scale
     if clock is None:

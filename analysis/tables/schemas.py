@@ -1,4 +1,4 @@
-"""The tables of a run: their columns and types (docs/tables.md says what they mean)."""
+"""The tables of a run: their columns and types (docs/tables.md explains them)."""
 
 import pandas as pd
 import pyarrow as pa
@@ -74,6 +74,6 @@ def empty_table(table: str) -> pa.Table:
 
 
 def arrow_table(frame: pd.DataFrame, table: str) -> pa.Table:
-    """The columns of a table from a frame that has them, and perhaps others."""
+    """The columns of a table from a frame, which may have others, too."""
     schema = to_arrow_schema(schema_of(table))
     return pa.Table.from_pandas(frame[schema.names], schema, preserve_index=False)

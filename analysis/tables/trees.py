@@ -1,4 +1,4 @@
-"""The table `tree_edges`: the links of each version of the routing tree, when ends had them."""
+"""The table `tree_edges`: the links of each version of the routing tree, with their times."""
 
 from collections.abc import Mapping
 
@@ -14,9 +14,9 @@ _HOLDER = ["version", "a", "b", "host"]
 def tree_edges(
     records: AgentRecords, name_at: Mapping[int, str], ends: pd.DataFrame, paths: HostPaths
 ) -> pd.DataFrame:
-    """The links of each version, and when the ends had them.
+    """The links of each version, with the times at which their ends had them.
 
-    An agent that ended (`ends`: `host`, `end_us`) has no links any more, though it never said so.
+    An agent that ended (`ends`: `host`, `end_us`) has no links, even without a record of it.
     """
     added = records.frame("tree_link_added", _FIELDS).assign(change=1)
     removed = records.frame("tree_link_removed", _FIELDS).assign(change=-1)
@@ -40,7 +40,7 @@ def tree_edges(
 
 
 def _place(host: str) -> tuple[int, str]:
-    """The shorter name first, then in the order of the alphabet."""
+    """The sort key of names: by length, then alphabetical."""
     return len(host), host
 
 
@@ -58,7 +58,7 @@ def _held_until(changes: pd.DataFrame, ends: pd.DataFrame) -> pd.DataFrame:
         holding=("change", "sum"),
     )
     again_us, removed_us = holders["again_us"], holders["removed_us"]
-    # Of two changes at one time, the sum tells which was the last.
+    # The sum decides which of two changes at one time was the last.
     is_last = (removed_us > again_us) | ((removed_us == again_us) & (holders["holding"] <= 0))
     is_gone = again_us.isna() | is_last.fillna(False)
     holders["row"] = holders.index

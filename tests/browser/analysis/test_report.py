@@ -264,7 +264,7 @@ def test_a_run_without_records_or_packets_still_has_a_map(page: Page, tmp_path: 
     page.open(run)
     assert "run.json" in page.find("#missing").text
     assert page.state()["measure"] is None
-    assert "nothing is known of its links" in page.find(".worst").text
+    assert "so its links have no load" in page.find(".worst").text
     assert page.find_all("#distributions svg") == []
     before = page.picture()
     page.click("[data-switch=Hosts]")

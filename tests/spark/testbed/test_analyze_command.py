@@ -61,7 +61,7 @@ def test_tables_of_other_captures_are_not_removed(
     capsys.readouterr()
     assert main(["analyze", str(traces / "d/a.pcap"), "--out", str(out)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert "expected tables of these captures or nothing, found those of b.pcap" in line
+    assert "expected no such folder, or tables of these captures, found those of b.pcap" in line
     assert packets_in(out) == 3
 
 

@@ -43,7 +43,7 @@ def test_the_cause_is_named_whether_java_or_python_failed(spark: SparkSession) -
 @pytest.mark.parametrize("error", [Py4JNetworkError("no answer"), ConnectionRefusedError(111, "")])
 def test_a_java_machine_that_died_is_named(error: Exception) -> None:
     with (
-        pytest.raises(AnalysisError, match="local: expected .* found its Java machine gone"),
+        pytest.raises(AnalysisError, match="local: expected .* found its Java process ended"),
         clear_failures("local"),
     ):
         raise error

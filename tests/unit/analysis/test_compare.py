@@ -106,8 +106,8 @@ def test_notes_say_what_is_wrong_with_runs(tmp_path: Path) -> None:
     assert len(comparison.groups) == 1
     assert len(comparison.groups[0].runs) == 2
     words = "\n".join(comparison.notes)
-    assert "seed 1 is there 2 times" in words
-    assert "no figures (1 of 2)" in words
+    assert "seed 1 occurs 2 times" in words
+    assert "no metrics (1 of 2)" in words
     assert "1 of 2 runs have the verdict degraded" in words
     assert "of one experiment; add runs of another" in words
 
