@@ -259,7 +259,10 @@ def _notes(groups: Sequence[Group]) -> Iterator[str]:
             yield f"{group.label}: one run, so there is no interval; run it with more seeds"
         for seed, times in Counter(run.seed for run in group.runs).items():
             if times > 1:
-                yield f"{group.label}: seed {seed} occurs {times} times in dependent runs"
+                yield (
+                    f"{group.label}: seed {seed} occurs {times} times, but runs of one seed are "
+                    "not independent"
+                )
         bare = [run for run in group.runs if not run.metrics]
         if bare:
             yield f"{bare[0].path}: no metrics ({len(bare)} of {len(group.runs)}); run tdo analyze"

@@ -26,7 +26,7 @@ _KERNEL_PATIENCE_S = 20.0
 
 
 def run() -> dict[str, float]:
-    """Print how building grows, and return the figures."""
+    """Print the growth of build times, and return the measurements."""
     require_root("bench build")
     before = _traces()
     speedup = _beside_stock_mininet()

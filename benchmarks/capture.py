@@ -69,7 +69,7 @@ class Turns:
         return self.cpu_s / self.crossings * 1e6
 
     def add(self, before: Stock, after: Stock, captured: dict[str, Any]) -> None:
-        """Add a turn between two stocktakings, with the figures of its capture."""
+        """Add a round between two readings of counters, with the measurements of its capture."""
         self.cpu_s += after.cpu_s - before.cpu_s
         self.duration_s += after.time_s - before.time_s
         self.crossings += after.crossings - before.crossings
@@ -89,7 +89,7 @@ class Turns:
 
 
 def run() -> dict[str, float]:
-    """Print what crossing a link costs with and without capture, and return the figures."""
+    """Print the cost of crossing a link with and without capture, and return the measurements."""
     require_root("bench capture")
     underlay = attach_hosts(generate_waxman(_ROUTERS, seed=_SEED), _HOSTS, seed=_SEED)
     turns = {"none": Turns(), "all": Turns(), "headers": Turns()}

@@ -39,7 +39,7 @@ class Construction:
 
 
 def run() -> dict[str, float]:
-    """Print how construction grows, and return the figures."""
+    """Print the growth of construction times, and return the measurements."""
     print("random walks, MLink, ten targets, no degree limit; one core, a process each")
     figures: dict[str, float] = {}
     for peers, routers in _SIZES:

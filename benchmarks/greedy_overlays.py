@@ -46,13 +46,13 @@ OVERLAYS: dict[str, Callable[[Interests, np.random.Generator], Numbers]] = {
 
 
 def run() -> dict[str, float]:
-    """Print what each overlay takes, and return the figures."""
+    """Print time and memory of each overlay, and return the measurements."""
     print(f"greedy overlays: {_TOPICS_PER_NODE} of {_TOPICS:,} topics for each node, one core")
     return {key: value for name in OVERLAYS for key, value in measure(name, _SIZES).items()}
 
 
 def measure(name: str, sizes: tuple[int, ...]) -> dict[str, float]:
-    """The figures of an overlay: time and memory at the largest size, the exponent of the time."""
+    """The measurements of an overlay: time and memory at the largest size, growth of the time."""
     made = [_make_apart(name, nodes) for nodes in sizes]
     for one in made:
         print(f"  {name:12} {one.nodes:6,} nodes: {one.seconds:5.2f} s, {one.peak_mb:,.0f} MB",

@@ -67,7 +67,7 @@ class RoundTrips:
 
 
 def run() -> dict[str, float]:
-    """Print the errors of round-trip times, idle and loaded, and return the figures."""
+    """Print the errors of round-trip times, idle and loaded, and return the measurements."""
     require_root("bench links")
     underlay = attach_hosts(generate_waxman(_ROUTERS, seed=_SEED), _HOSTS, seed=_SEED)
     with EmulatedNetwork(underlay) as network:

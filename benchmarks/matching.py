@@ -17,7 +17,7 @@ _Match = Callable[[Point], object]
 
 
 def run() -> dict[str, float]:
-    """Print rates, and return the figures."""
+    """Print rates, and return the measurements."""
     print(f"zipf, 5 % of the subscriptions match, one core, the best of {_REPEATS}, in events/s")
     figures: dict[str, float] = {}
     for label, size in _SIZES.items():

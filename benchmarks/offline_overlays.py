@@ -46,13 +46,13 @@ class Walk:
 
 
 def run() -> dict[str, float]:
-    """Print what each kind takes, and return the figures."""
+    """Print time and memory of each kind, and return the measurements."""
     print(f"{_NODES:,} nodes, {_TOPICS_PER_NODE} of {_TOPICS:,} topics each, {_EVENTS:,} events")
     return measure(_NODES)
 
 
 def measure(nodes: int) -> dict[str, float]:
-    """The figures at a number of nodes: Scribe on Chord's fingers, tables of the largest kind."""
+    """The measurements at a number of nodes: Scribe on Chord's fingers, the largest tables."""
     walks = {walk.kind: walk for walk in _walks(nodes)}
     figures = {
         "tables_100k_mb": max(walk.tables_mb for walk in walks.values()),
@@ -103,6 +103,6 @@ def _array_mb(*owners: object) -> float:
 
 def peak_mb() -> float:
     """The peak memory of this process."""
-    # Not `getrusage`: a process inherits that figure from the one that started it.
+    # Not `getrusage`: a process inherits that value from the one that started it.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

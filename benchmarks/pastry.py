@@ -64,7 +64,7 @@ class Measured:
 
 
 def run() -> dict[str, float]:
-    """Print hops and delays of routes, and return the figures."""
+    """Print hops and delays of routes, and return the measurements."""
     print(f"Pastry, simulated: routes to {_KEYS} random keys from {_STARTS} peers each, 16 leaves")
     measured = {peers: _measure_apart(peers, _DIGITS, True) for peers in _SIZES}
     for b in _OTHER_DIGITS:

@@ -57,7 +57,7 @@ class Memory:
 
 
 def run() -> dict[str, float]:
-    """Print rates and memory, and return the figures."""
+    """Print rates and memory, and return the measurements."""
     with tempfile.TemporaryDirectory(prefix="tdo-bench-") as folder:
         small = Path(folder, "small.pcap")
         _write_capture(small)
@@ -254,6 +254,6 @@ def _repeat(small: Path, large: Path, times: int, head: int = _FILE_HEADER_BYTES
 
 
 def _peak_mb() -> float:
-    # Not `getrusage`: a process inherits that figure from the one that started it.
+    # Not `getrusage`: a process inherits that value from the one that started it.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

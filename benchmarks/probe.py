@@ -64,7 +64,7 @@ Tool = Callable[[EmulatedNetwork, Plan], tuple[float, Found]]
 
 
 def run() -> dict[str, float]:
-    """Print what each tool found and how long it took, and return the figures."""
+    """Print the routes and the time of each tool, and return the measurements."""
     require_root("bench probe")
     _check_tools()
     underlay = attach_hosts(generate_waxman(_ROUTERS, seed=_SEED), _HOSTS, seed=_SEED)
@@ -275,7 +275,7 @@ _TOOLS: dict[str, Tool] = {
 def _figures(
     true: Mapping[Pair, list[str]], rounds: list[dict[str, tuple[float, Found]]]
 ) -> dict[str, float]:
-    """The figures; times are those of the fastest rounds, routes have to be equal in all."""
+    """The measurements; times are those of the fastest rounds, routes have to be equal in all."""
     time_s = {name: min(one[name][0] for one in rounds) for name in _TOOLS}
     kinds = ("ours", "ours, process a host")
     return {

@@ -98,7 +98,7 @@ class Growth:
 
 
 def run() -> dict[str, float]:
-    """Print rates and growth, and return the figures."""
+    """Print rates and growth, and return the measurements."""
     crowd = make_crowd(_NODES, _ROUNDS)
     print(f"gossip of {_NODES} nodes on {_ROUTERS} routers, the best of {_REPEATS}, one core")
     paces = _compare(crowd)
@@ -214,6 +214,6 @@ def _grow(nodes: int) -> Growth:
 
 def peak_mb() -> float:
     """The most memory that this process has had."""
-    # Not `getrusage`: a process inherits that figure from the one that started it.
+    # Not `getrusage`: a process inherits that value from the one that started it.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

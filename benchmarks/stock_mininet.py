@@ -81,7 +81,7 @@ class StockNetwork:
 
 
 def main() -> None:
-    """Build, ping, take down, and print the figures."""
+    """Build, ping, remove it, and print the measurements."""
     underlay = load_underlay(Path(sys.argv[1]))
     pairs = [pair.split("-") for pair in sys.argv[2:]]
     stock = StockNetwork(underlay)

@@ -40,7 +40,7 @@ class Run:
 
 
 def run() -> dict[str, float]:
-    """Print paces and memory, and return the figures."""
+    """Print rates and memory, and return the measurements."""
     print("Scribe on Pastry, simulated; one core, a process each, processor time")
     done: list[Run] = []
     for peers in _SIZES:

@@ -14,7 +14,7 @@ _SHAPES: tuple[Shape, ...] = ("uniform", "zipf", "exponential")
 
 
 def run() -> dict[str, float]:
-    """Print processor times, and return the figures."""
+    """Print processor times, and return the measurements."""
     print(
         f"interests: {_TOPICS_PER_PEER} of {_TOPICS:,} topics for each peer, one core, processor "
         f"time in s, the best of {_REPEATS}"

@@ -111,11 +111,11 @@ METRICS = (
         "table_entries",
         "entries",
         "Routing-table entries",
-        "Entries of an agent's routing table in the layer overlay when all agents were ready: mean "
-        "and maximum, the same of different peers only (without repeats), and the mean by role. An "
-        "entry is a peer that messages are routed to, once for each of its roles. `pubsub` has the "
-        "same of the layer pubsub (an entry is a peer that events of a topic are passed to), null "
-        "if it does not count its entries.",
+        "Entries of an agent's routing table in the layer overlay when all agents were ready: "
+        "mean and maximum of all entries, of different peers only (without repeats), and the mean "
+        "by role. An entry is a peer that messages are routed to, once for each of its roles. "
+        "`pubsub` has the values of the layer pubsub (an entry is a peer that events of a topic "
+        "are passed to), null if it does not count its entries.",
         Group.TOPICS,
         (Input.TABLES,),
         table_entries,
@@ -141,10 +141,10 @@ METRICS = (
         "tco_support",
         "share",
         "TCO support",
-        "How much of what topic-connectivity requires the overlay gives: (TCC(∅) - TCC(E)) / "
-        "(TCC(∅) - TCC(K)), where TCC(E) is the number of connected components among the "
-        "subscribers of each topic, summed over topics, and K has all edges. Direction does not "
-        "count.",
+        "Share of the connections required for topic-connectivity that the overlay has: (TCC(∅) - "
+        "TCC(E)) / (TCC(∅) - TCC(K)), where TCC(E) is the number of connected components among "
+        "the subscribers of each topic, summed over topics, and K has all edges. Direction does "
+        "not count.",
         Group.TOPICS,
         _TOPICS,
         lambda evidence: described(evidence).tco_support,
@@ -176,7 +176,7 @@ METRICS = (
         "topic_diameter_weighted",
         "ms",
         "Weighted topic diameter",
-        "The same with the delays of links as distances.",
+        "Topic diameter with the delays of links as distances.",
         Group.TOPICS,
         _TOPICS,
         lambda evidence: described(evidence).topic_diameter_weighted,

@@ -118,7 +118,8 @@ METRICS = (
         "communication_messages",
         "messages per event",
         "Messages of subscriptions and events",
-        "The same of the layer pubsub only: messages that forward subscriptions and events.",
+        "Messages of the layer pubsub for each matching event received: they forward subscriptions "
+        "and events.",
         Group.EVENTS,
         _COUNTED,
         messages_per_event(is_content),

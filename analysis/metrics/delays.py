@@ -103,7 +103,7 @@ METRICS = (
         "rdp_over",
         "",
         "RDP is over",
-        "What `rdp` is over: deliveries, or pairs of peers in a run without deliveries.",
+        "Whether `rdp` is over deliveries or, in a run without deliveries, over pairs of peers.",
         Group.EVENTS,
         (Input.RECORDS,),
         rdp_over,

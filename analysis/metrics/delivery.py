@@ -121,8 +121,9 @@ METRICS = (
         "warm_up",
         "events",
         "Warm-up",
-        "Events that were published before all agents were ready, and when that was (until s). "
-        "RDP, hops, link stress, routing overhead and routing cost are over the events after it.",
+        "Events that were published before all agents were ready; until_s is the time when they "
+        "were. RDP, hops, link stress, routing overhead and routing cost are over the events "
+        "after it.",
         Group.EVENTS,
         (Input.EVENTS,),
         warm_up,
@@ -144,8 +145,8 @@ METRICS = (
         "routing_overhead",
         "receptions",
         "Routing overhead",
-        "Receptions of an event by hosts that do not want it, each copy counted: in total, and for "
-        "each delivery.",
+        "Receptions of an event by hosts without a matching subscription, each copy counted: in "
+        "total, and for each delivery.",
         Group.EVENTS,
         (Input.DELIVERIES,),
         routing_overhead,
@@ -184,10 +185,10 @@ METRICS = (
         "events",
         "events",
         "Events",
-        "How many were published, were received by a host over the network, were received without "
-        "a matching subscription (`false_positives`, formerly `in_vain`), were delivered to "
-        "other hosts than the publisher, and to the publisher itself (own), and how many links "
-        "they crossed on the routes between hosts (crossings).",
+        "Events that were published, received by a host over the network, received without a "
+        "matching subscription (`false_positives`, formerly `in_vain`), delivered to other hosts "
+        "than the publisher, and delivered to the publisher itself (own); and the links that they "
+        "crossed on the routes between hosts (crossings).",
         Group.EVENTS,
         (Input.RECORDS,),
         _events,

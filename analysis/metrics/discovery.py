@@ -104,7 +104,7 @@ def _metric(
 METRICS = (
     _metric(
         "discovered_links", "share", "Discovered links",
-        "Share of the links on any unicast route between two peers that inferred routes show.",
+        "Links on inferred routes, divided by the links on any unicast route between two peers.",
         discovered_links,
         headline=Headline(
             "Discovered links", details=(("discovered_links_of_all", "of all links"),)
@@ -113,28 +113,28 @@ METRICS = (
     ),
     _metric(
         "discovered_links_between_routers", "share", "Discovered links between routers",
-        "The same without last miles: of links between routers only.",
+        "Discovered links without last miles: only links between routers.",
         discovered_router_links, _NO_ROUTER_LINKS,
     ),
     _metric(
         "discovered_links_of_all", "share", "Discovered links, of all",
-        "Share of all links of the network that inferred routes show.",
+        "Links on inferred routes, divided by all links of the network.",
         lambda o: ratio(o.found_links.true.sum(), len(o.found_links.true)),
     ),
     _metric(
         "discovered_links_precision", "share", "Precision of discovered links",
-        "Share of the links on inferred routes that exist.",
+        "Links on inferred routes that exist, divided by all links on inferred routes.",
         precision, _NO_ROUTES,
     ),
     _metric(
         "mapped_links", "share", "Mapped links",
-        "Share of the links on any unicast route between two peers that are on the route of a near "
-        "overlay link.",
+        "Links on the routes of near overlay links, divided by the links on any unicast route "
+        "between two peers.",
         mapped_links,
     ),
     _metric(
         "mapped_links_between_routers", "share", "Mapped links between routers",
-        "The same without last miles: of links between routers only.",
+        "Mapped links without last miles: only links between routers.",
         mapped_router_links, _NO_ROUTER_LINKS,
     ),
     _metric(

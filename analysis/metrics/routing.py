@@ -136,8 +136,8 @@ METRICS = (
         "last_tree",
         "",
         "Last tree",
-        "Events and routing as above, of the events that were published on the tree of the last "
-        "selection.",
+        "The metrics of events and routing for the events that were published on the tree of the "
+        "last selection.",
         Group.EVENTS,
         (Input.EVENTS,),
         last_tree,

@@ -131,8 +131,8 @@ METRICS = (
         "relays",
         "hosts",
         "Relays",
-        "Hosts that forwarded an event of a topic that they did not want, in number and as a share "
-        "of all hosts, and the mean number of relays of a topic with events (per topic). A "
+        "Hosts that forwarded an event of a topic without subscribing to it: number and share of all "
+        "hosts, and the mean number of relays of a topic with events (per topic). A "
         "publisher of its own events is not a relay.",
         Group.TOPICS,
         (Input.TOPICS,),
@@ -148,10 +148,10 @@ METRICS = (
         "forwarding_correlation",
         "",
         "Forwarding correlation",
-        "Pearson correlation (r, with its 99 % interval from low to high by Fisher's z) of the "
-        "messages with events that a host forwards, its own first hop included, with the events "
-        "that it published, over publishers (sending), and with the messages of topics that it "
-        "wants which it received, over subscribers (receiving).",
+        "Pearson correlation (r) and its 99 % interval by Fisher's z (low, high). `sending`: "
+        "messages with events that a host forwarded, its own first hop included, and events that "
+        "it published, over publishers. `receiving`: the same messages, and messages with events "
+        "of its topics that it received, over subscribers.",
         Group.TOPICS,
         (Input.TOPICS,),
         forwarding_correlation,

@@ -207,7 +207,7 @@ METRICS = (
         "join_messages",
         "messages",
         "Messages for joining",
-        "Messages that build and take down overlay links (role join), as agents counted them.",
+        "Messages that build and remove overlay links (role join), as agents counted them.",
         Group.TRAFFIC,
         (Input.OVERLAY, Input.COUNTS),
         join_messages,
