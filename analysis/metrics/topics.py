@@ -131,9 +131,9 @@ METRICS = (
         "relays",
         "hosts",
         "Relays",
-        "Hosts that forwarded an event of a topic without subscribing to it: number and share of all "
-        "hosts, and the mean number of relays of a topic with events (per topic). A "
-        "publisher of its own events is not a relay.",
+        "Hosts that forwarded an event of a topic without subscribing to it: number and share of "
+        "all hosts, and the mean number of relays of a topic with events (per topic). A publisher "
+        "of its own events is not a relay.",
         Group.TOPICS,
         (Input.TOPICS,),
         relays,
