@@ -10,9 +10,9 @@ import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from analysis.errors import AnalysisError
+from analysis.parquet_files import DAMAGE, read_columns
 
 _SCHEMA = pa.schema(
     [("time_us", pa.int64()), ("host", pa.string()), ("what", pa.string()), ("values", pa.string())]
@@ -92,9 +92,8 @@ def read_agent_records(run: Path) -> AgentRecords:
     file = run / "agents" / "records.parquet"
     logs = sorted((run / "agents").glob("*.jsonl"))
     try:
-        with pq.ParquetFile(file) as opened:
-            return AgentRecords(_in_order(opened.read(_SCHEMA.names).cast(_SCHEMA)))
-    except (OSError, ValueError, pa.ArrowException) as error:
+        return AgentRecords(_in_order(read_columns(file, _SCHEMA.names).cast(_SCHEMA)))
+    except DAMAGE as error:
         if logs:
             return _read_logs(logs)
         raise AnalysisError(

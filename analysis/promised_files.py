@@ -4,17 +4,23 @@ An incomplete run should have only `run.json` and `underlay.json`; one with `cap
 no packets.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from analysis.captures import why_no_capture
+from analysis.captures import problems, why_no_capture
+from analysis.parquet_files import why_unreadable
 from analysis.run_directory import RecordedRun
 from topologies.errors import TestbedError
 
+# Damage of a file, as opposed to a packet that makes no sense.
+_DAMAGE = frozenset(
+    (
+        *(problems.CANNOT_READ, problems.DAMAGED_GZIP, problems.CUT_SHORT),
+        *(problems.IMPOSSIBLE_LENGTH, problems.BAD_BLOCK, problems.UNKNOWN_BLOCK),
+        *(problems.BAD_MAGIC, problems.BAD_VERSION, problems.UNKNOWN_INTERFACE),
+    )
+)
 _WORKLOAD = ("interests", "publications", "matches")
 
 
@@ -52,27 +58,54 @@ def _evidence(run: RecordedRun) -> Iterator[UnreadableFile]:
         else:
             files.append("packets/packets.parquet")
     for name in files:
-        if (problem := _parquet_problem(run.path / name)) is not None:
+        if (problem := why_unreadable(run.path / name)) is not None:
             yield UnreadableFile(name, _why(run, name, problem))
 
 
 def _captures(run: RecordedRun) -> Iterator[UnreadableFile]:
     if not run.captures:
         yield UnreadableFile("captures/", "expected captures in it, found none")
+        return
+    damaged = dict(_missing_files(run)) | _damage_inside(run)
     for file in run.captures:
         if (problem := why_no_capture(file)) is not None:
-            yield UnreadableFile(f"captures/{Path(file).name}", problem)
+            damaged[Path(file).name] = problem
+    for name, why in sorted(damaged.items()):
+        yield UnreadableFile(f"captures/{name}", why)
+    if not damaged and (problem := _missing_bytes(run)) is not None:
+        yield UnreadableFile("captures/", problem)
 
 
-def _parquet_problem(file: Path) -> str | None:
-    """Why a file is not complete Parquet: its rows are read, not only its footer."""
-    try:
-        with pq.ParquetFile(file) as opened:
-            for _ in opened.iter_batches(columns=opened.schema_arrow.names[:1]):
-                pass
-    except (OSError, ValueError, pa.ArrowException) as error:
-        return f"expected whole Parquet, found: {' '.join(str(error).split())[:200]}"
-    return None
+def _missing_files(run: RecordedRun) -> Iterator[tuple[str, str]]:
+    names = {Path(file).name.removesuffix(".gz") for file in run.captures}
+    for number in range(_written(run).get("files", 0)):
+        if (name := f"packets-{number:03}.pcapng") not in names:
+            yield name, "expected the file, found none"
+
+
+def _written(run: RecordedRun) -> Mapping[str, int]:
+    """The number and size of captures, if the run measured them."""
+    return run.figures.get("capture") or {}
+
+
+def _damage_inside(run: RecordedRun) -> dict[str, str]:
+    """By file, the first damage that an analysis of the packets found."""
+    table = run.table("capture_errors", ["file", "reason", "detail"])
+    found: dict[str, str] = {}
+    for row in table.to_pylist() if table is not None else ():
+        if row["reason"] in _DAMAGE:
+            found.setdefault(Path(row["file"]).name, f"{row['reason']} ({row['detail']})")
+    return found
+
+
+def _missing_bytes(run: RecordedRun) -> str | None:
+    """Whether captures, unless they were packed later, are smaller than what was written."""
+    written = _written(run).get("bytes", 0)
+    files = [Path(file) for file in run.captures]
+    size = sum(file.stat().st_size for file in files)
+    if size >= written or any(file.suffix == ".gz" for file in files):
+        return None
+    return f"expected {written:,} bytes, as verdict.json says, found {size:,} in {len(files)} files"
 
 
 def _why(run: RecordedRun, name: str, problem: str) -> str:

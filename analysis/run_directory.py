@@ -118,7 +118,12 @@ class RecordedRun:
 
     @cached_property
     def window_start_us(self) -> int | None:
-        """The start of the measured window; None if agents did not record when they were ready."""
+        """The start of the measured window: the stated time, else when all agents were ready.
+
+        None if no time is stated and agents did not record when they were ready.
+        """
+        if stated_s := float(self.experiment.get("measure_from_s", 0)):
+            return int(stated_s * 1e6)
         all_started_us = int(float(self.experiment.get("start_over_s", 0)) * 1e6)
         return window_start_us(self.records, self.lives, all_started_us)
 

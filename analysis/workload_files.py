@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from analysis.errors import AnalysisError
+from analysis.parquet_files import DAMAGE, read_columns
 from workloads.kinds import draw_workload
 
 _COLUMNS: dict[str, dict[str, Any]] = {
@@ -65,9 +64,8 @@ def no_workload(note: str = "") -> WorkloadTables:
 def _read_table(file: Path) -> pd.DataFrame:
     wanted = list(_COLUMNS[file.stem])
     try:
-        with pq.ParquetFile(file) as opened:
-            return opened.read(wanted).to_pandas()[wanted]
-    except (OSError, KeyError, pa.ArrowException) as error:
+        return read_columns(file, wanted).to_pandas()[wanted]
+    except DAMAGE as error:
         raise AnalysisError(
             f"{file}: expected a Parquet file with {', '.join(wanted)}, found: {error}"
         ) from error

@@ -113,7 +113,8 @@ class Workload:
             "matches": self.matches._asdict(),
         }
         for name, columns in tables.items():
-            pq.write_table(pa.table(columns), folder / f"{name}.parquet", compression="zstd")
+            file, form = folder / f"{name}.parquet", {"write_page_checksum": True}
+            pq.write_table(pa.table(columns), file, compression="zstd", **form)
 
     def _own_interests(self, peers: int) -> list[list[OwnInterest]]:
         found: list[list[OwnInterest]] = [[] for _ in range(peers)]

@@ -93,6 +93,7 @@ class PacketLog(PacketNotes):
             compression_level=1,
             use_dictionary=_FEW_VALUES,
             write_statistics=["time_us"],
+            write_page_checksum=True,
         )
 
     def close(self) -> None:

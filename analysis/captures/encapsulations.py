@@ -51,6 +51,8 @@ _NSH_NEXT = {0: NOT_IP, 1: IPV4, 2: IPV6, 3: ETHERNET, 4: _NSH, 5: MPLS}
 _SAPS_WITHOUT_IP = (0x00, 0x04, 0x08, 0x0C, 0x42, 0xBC, 0xE0, 0xF0, 0xF4, 0xF8, 0xFC, 0xFE, 0xFF)
 _OUIS_OF_ETHER_TYPES = (0x000000, 0x0000F8)
 _OUIS_WITHOUT_IP = (0x00000C, 0x080007)  # discovery and trunks of Cisco; AppleTalk
+# Ethernet frames behind SNAP (RFC 2427), with their check sequence and without.
+_BRIDGED = (0x0080C2_0001, 0x0080C2_0007)
 _WITHOUT_IP = (
     *(0x0806, 0x8035, 0x80F3),  # ARP, RARP, AARP
     *(0x6002, 0x6003, 0x6004, 0x809B, 0x8137),  # DEC, AppleTalk, IPX
@@ -103,9 +105,11 @@ def ether_types(numbers: Ints, space: int) -> Ints:
 def snap(headers: Headers, offset: int | Ints) -> Ints:
     """The protocol after a SNAP header of 5 bytes at an offset."""
     organisation = headers.byte(offset) << 16 | headers.be16(offset + 1)
-    number = ether_types(headers.be16(offset + 3), _OUI)
+    number = headers.be16(offset + 3)
     other = np.where(np.isin(organisation, _OUIS_WITHOUT_IP), NOT_IP, organisation | _OUI)
-    return np.where(np.isin(organisation, _OUIS_OF_ETHER_TYPES), number, other)
+    other[np.isin(organisation << 16 | number, _BRIDGED)] = ETHERNET
+    is_type = np.isin(organisation, _OUIS_OF_ETHER_TYPES)
+    return np.where(is_type, ether_types(number, _OUI), other)
 
 
 def _tag(size: int, headers: Headers) -> Found:

@@ -21,8 +21,9 @@ Words = NDArray[np.uint32]
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE = 1
 PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 2, 3, 6
-# Names, statistics, journals, secrets, events of other tools: no packets.
-OF_NO_INTEREST = frozenset({4, 5, 7, 8, 9, 10, 0x80000001, 0x0BAD, 0x40000BAD})
+# Names, statistics, secrets, events of other tools: no packets. Journals and custom blocks are not
+# among them, because Wireshark counts those as packets.
+OF_NO_INTEREST = frozenset({4, 5, 7, 8, 10, 0x80000001})
 
 _LENGTH_WORD, _INTERFACE_WORD = 1, 2  # offsets of these fields in blocks with a packet
 _TRAILER_BYTES = 4

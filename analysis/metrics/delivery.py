@@ -67,7 +67,7 @@ def false_positives(tables: EventTables) -> float | None:
 
 
 def warm_up(evidence: Evidence) -> dict[str, Any] | None:
-    """The events that were published before all agents were ready, and the time when all were."""
+    """The events that were published before the measured window, and the start of that."""
     start_us = evidence.run.window_start_us
     if start_us is None:
         return None
@@ -121,9 +121,9 @@ METRICS = (
         "warm_up",
         "events",
         "Warm-up",
-        "Events that were published before all agents were ready; until_s is the time when they "
-        "were. RDP, hops, link stress, routing overhead and routing cost are over the events "
-        "after it.",
+        "Events that were published before the measured window, which begins when all agents are "
+        "ready or at `measure_from_s`; until_s is its start. RDP, hops, link stress, routing "
+        "overhead and routing cost are over the events after it.",
         Group.EVENTS,
         (Input.EVENTS,),
         warm_up,

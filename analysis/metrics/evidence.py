@@ -24,7 +24,7 @@ from topologies.overlays.overlay import Overlay
 
 NO_EVENTS = "no event was published"
 NO_DELIVERIES = "no event was delivered to another host than its publisher"
-ALL_WARM_UP = "every event was published before all agents were ready"
+ALL_WARM_UP = "every event was published before the measured window"
 NO_TOPICS = "the workload has no topics"
 NOT_ANALYSED = "packets were not analysed; tdo analyze does that"
 

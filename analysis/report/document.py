@@ -73,7 +73,7 @@ def _map(run: ReportedRun) -> dict[str, Any]:
         return {
             "nodes": None,
             "topics": None,
-            "map_words": "The run has no underlay.json, so there is no map.",
+            "map_words": "The run has no underlay.json that can be read, so there is no map.",
         }
     sizes = (
         f"{len(underlay.routers):,} routers, {len(underlay.hosts):,} hosts, "

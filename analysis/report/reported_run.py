@@ -12,6 +12,7 @@ from analysis.errors import AnalysisError, NotARunError
 from analysis.overlay import Overlay
 from analysis.run_directory import Document, Fault, RecordedRun
 from analysis.unicast import Unicast
+from topologies.errors import TestbedError
 from topologies.underlay import Underlay
 
 
@@ -29,7 +30,8 @@ class ReportedRun:
         if not self.experiment and self.underlay is None:
             raise NotARunError(
                 f"{path}/run.json: expected an experiment, found none in it and no "
-                "underlay.json beside it; name a run directory, as in results/<name>/latest"
+                "underlay.json beside it that can be read; name a run directory, as in "
+                "results/<name>/latest"
             )
 
     @property
@@ -72,8 +74,11 @@ class ReportedRun:
 
     @cached_property
     def underlay(self) -> Underlay | None:
-        """The network as it was built, if it was recorded."""
-        return self._recorded.underlay if (self.path / "underlay.json").is_file() else None
+        """The network as it was built, if it was recorded and can be read."""
+        try:
+            return self._recorded.underlay
+        except TestbedError:
+            return None
 
     @cached_property
     def overlay(self) -> Overlay | None:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from analysis.captures.parquet import write_packets
 from analysis.errors import AnalysisError
 from analysis.overlay import Overlay
+from analysis.parquet_files import why_unreadable
 from analysis.run_directory import RecordedRun
 from analysis.tables import packets as packet_tables
 from analysis.tables.events import (
@@ -219,9 +220,9 @@ class _Building:
         return packet_tables.captured_crossings(raw, self._channels, self._run)
 
     def _logged(self) -> DataFrame | None:
-        whole = [file for file in self._run.packet_logs if _is_whole(file)]
+        whole = [file for file in self._run.packet_logs if why_unreadable(Path(file)) is None]
         if len(whole) < len(self._run.packet_logs):
-            self._notes["packets"] = "the packet log was never completed and cannot be read"
+            self._notes["packets"] = "the packet log is incomplete or damaged and cannot be read"
         elif not whole:
             self._notes["packets"] = self._why_none("packets")
         if not whole:
@@ -257,12 +258,3 @@ class _Building:
 
 def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
     return spark.read.schema(schema_of(name)).parquet(str(folder / name))
-
-
-def _is_whole(file: str) -> bool:
-    """Whether a Parquet file has its footer."""
-    try:
-        pq.ParquetFile(file).close()
-    except (OSError, pa.ArrowInvalid):
-        return False
-    return True

@@ -55,6 +55,9 @@ class Experiment:
     start_over_s: Annotated[
         float, Meta(ge=0, description="agents start one after another within this time")
     ] = 1.0
+    measure_from_s: Annotated[
+        float, Meta(ge=0, description="start of the measured window; 0: when all agents are ready")
+    ] = 0.0
     capture: Annotated[
         Literal["all", "headers", "none"],
         Meta(description="what is recorded of the packets on every link"),

@@ -194,7 +194,8 @@ def _read_text(path: Path) -> str:
 
 def _write_records(path: Path, rows: Iterator[RecordRow]) -> int:
     count = 0
-    with pq.ParquetWriter(path, RECORD_SCHEMA, compression="zstd") as writer:
+    form = {"compression": "zstd", "write_page_checksum": True}
+    with pq.ParquetWriter(path, RECORD_SCHEMA, **form) as writer:
         while batch := list(islice(rows, _RECORDS_AT_ONCE)):
             columns = [
                 [row.time_us for row in batch],

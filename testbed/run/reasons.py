@@ -158,16 +158,17 @@ def _broken_guarantee(metrics: Figures) -> Iterator[Reason]:
 
 
 def _late_window(metrics: Figures) -> Iterator[Reason]:
-    """Whether agents were ready only after the last event."""
+    """Whether the measured window begins after the last event."""
     warm_up, events = metrics.get("warm_up"), metrics.get("events")
     if not warm_up or not events or not 0 < events["published"] <= warm_up["events"]:
         return
     ready_s = warm_up["until_s"]
-    when = "never" if ready_s is None else f"at {ready_s:.1f} s"
+    never = "when all agents are ready, which they never were"
+    begin = never if ready_s is None else f"at {ready_s:.1f} s"
     yield _degraded(
         "window-late",
-        f"all {events['published']} events were published before all agents were ready, which was "
-        f"{when}; use a larger workload.start_s and duration_s",
+        f"all {events['published']} events were published before the measured window, which begins "
+        f"{begin}; use a larger workload.start_s and duration_s",
     )
 
 

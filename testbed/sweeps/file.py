@@ -99,6 +99,8 @@ def _as_before(plain: dict[str, Any]) -> dict[str, Any]:
     So runs finished before are found again, except those that a correction changed.
     """
     plain = {**plain, **{name: _without_added(name, plain[name]) for name in _ADDED}}
+    if not plain["measure_from_s"]:
+        del plain["measure_from_s"]
     topology, pubsub, workload = plain["topology"], plain["pubsub"], plain["workload"]
     if plain["routing"].get("strategy") == "sim":
         plain["routing"]["selection"] = 2  # unknown histories no longer count as similar

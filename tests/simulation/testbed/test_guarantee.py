@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from agents.kinds import LAYERS
@@ -76,5 +77,14 @@ def test_a_window_after_the_last_event_degrades_a_run(tmp_path: Path) -> None:
     _, metrics, verdict = judged(tmp_path, workload=early)
     assert verdict is not None and verdict.verdict == "degraded"
     (reason,) = verdict.reasons
-    assert "all 5 events were published before all agents were ready" in reason
+    assert "all 5 events were published before the measured window" in reason
     assert metrics["routing_cost"] is None
+
+
+def test_a_stated_time_begins_the_measured_window(tmp_path: Path) -> None:
+    run, metrics, verdict = judged(tmp_path, measure_from_s=12.5)
+    assert verdict is not None and verdict.verdict == "valid"
+    published = pq.read_table(run / "workload" / "publications.parquet")["time_us"].to_numpy()
+    assert metrics["warm_up"] == {"events": int((published < 12_500_000).sum()), "until_s": 12.5}
+    assert 0 < metrics["warm_up"]["events"] < len(published)
+    assert metrics["delivery"]["expected"] > metrics["rdp"]["count"] > 0

@@ -97,6 +97,9 @@ STRANGER, TOO_LONG, BAD_OPTION = "unknown interface", "impossible length", "bad 
         (NG + enhanced(PLAIN) + bytes(3), 1, [(SIZE + 80, "cut short")]),
         # Whole blocks that make no sense are left out.
         (NG + block(0x77, b"what") + enhanced(PLAIN), 1, [(SIZE, "unknown block")]),
+        # Wireshark counts these as packets.
+        (NG + block(9, b"A=B\n"), 0, [(SIZE, "unknown block")]),
+        (NG + block(0x0BAD, bytes(8)), 0, [(SIZE, "unknown block")]),
         (NG + enhanced(PLAIN, number=1) + enhanced(PLAIN), 1, [(SIZE, STRANGER)]),
         (NG + block(6, BIG) + enhanced(PLAIN), 1, [(SIZE, "impossible length")]),
         (NG + block(6, b"") + enhanced(PLAIN), 1, [(SIZE, "impossible length")]),
@@ -180,7 +183,7 @@ def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) 
         (1, ethernet(service_header(6), 0x894F), "NSH next protocol 6"),
         (1, ethernet(LAST_LABEL + bytes(4) + ethernet(b""), 0x8847), "begins with 0x00"),
         (1, ethernet(b"\x7e\x7e\3", 32), "LLC service access point 0x7e"),
-        (1, ethernet(b"\xaa\xaa\3\0\x80\xc2\0\7", 37), "SNAP organisation 0x0080c2"),
+        (1, ethernet(b"\xaa\xaa\3\0\x80\xc2\0\4", 37), "SNAP organisation 0x0080c2"),
         (0, b"\x63\0\0\0", "address family 99"),
         (9, b"\xff\3\0\x3d", "PPP protocol 0x003d"),
         (1, ethernet(b"\x11\0\0\1\0\x1f\0\xfd", 0x8864), "PPP protocol 0x00fd"),

@@ -16,6 +16,7 @@ from tests.fixtures.capture_files import (
     NANO,
     PLAIN,
     SHARED_CAPTURES,
+    block,
     enhanced,
     errors,
     ethernet,
@@ -142,6 +143,13 @@ def test_minor_versions(minor_version: int, tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(section(minor_version=minor_version) + interface() + enhanced(PLAIN, 5))
     assert [in_common_words(row) for row in rows(path)] == by_tshark(path)
+
+
+@pytest.mark.parametrize("kind", [5, 0x0BAD, 0x40000BAD])
+def test_blocks_that_tshark_counts_as_packets_are_counted(kind: int, tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(section() + interface() + block(kind, bytes(12)) + enhanced(PLAIN, 5))
+    assert len(rows(path)) + len(errors(path)) == len(by_tshark(path))
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,20 @@
 """A run whose evidence cannot be read is never valid, and the reason names the file."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from analysis.captures import Split, read_both
+from analysis.captures.problems import errors_batch
 from analysis.metrics.checks import judge_check
 from analysis.metrics.file import measure_run
+from analysis.parquet_files import why_unreadable
 from testbed.cli import main
 from testbed.run.verdict import judge_metrics
 from tests.fixtures.content_runs import run_small
@@ -26,6 +32,14 @@ def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-200])
 
 
+def flip(file: Path) -> None:
+    """Change bytes in the middle, as a bad disk may: Parquet still has its footer."""
+    content = bytearray(file.read_bytes())
+    middle = slice(len(content) // 3, len(content) // 2)
+    content[middle] = bytes(byte ^ 0xA5 for byte in content[middle])
+    file.write_bytes(content)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_small(tmp_path_factory.mktemp("results"), duration_s=14.0)
@@ -38,7 +52,7 @@ def verdict_after(run: Path) -> tuple[str, list[str]]:
     return verdict["verdict"], found
 
 
-@pytest.mark.parametrize("harm", [damage, cut, Path.unlink])
+@pytest.mark.parametrize("harm", [damage, cut, flip, Path.unlink])
 @pytest.mark.parametrize(
     "name",
     ["run.json", "underlay.json", "agents/records.parquet", "packets/packets.parquet",
@@ -53,6 +67,24 @@ def test_what_a_simulated_run_promises_has_to_be_readable(
     verdict, reasons = verdict_after(run)
     assert verdict == "invalid" and len(reasons) == 1
     assert reasons[0].startswith(f"{name}: ") and "expected" in reasons[0]
+    assert len(json.loads((run / "verdict.json").read_text())["reasons"]) == 1  # no check fails
+
+
+def test_each_byte_of_the_records_counts(whole: Path, tmp_path: Path) -> None:
+    """Most damage leaves Parquet that can be decoded, to other values."""
+    file = Path(shutil.copy(whole / "agents" / "records.parquet", tmp_path))
+    content = file.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    damaged = bytearray(content)
+    unnoticed = 0
+    places = range(4, footer, 31)
+    for place in places:
+        damaged[place] ^= 0x5A
+        file.write_bytes(damaged)
+        unnoticed += why_unreadable(file) is None
+        damaged[place] = content[place]
+    # Headers of pages have no checksum; parts of them nobody reads.
+    assert unnoticed < 0.1 * len(places)
 
 
 @pytest.mark.parametrize("harm", [damage, Path.unlink])
@@ -62,6 +94,41 @@ def test_what_an_emulated_run_promises_has_to_be_readable(harm: Harm, tmp_path: 
     harm(run / CAPTURE)
     verdict, reasons = verdict_after(run)
     assert verdict == "invalid" and len(reasons) == 1 and reasons[0].startswith("captures/")
+
+
+def test_damage_inside_of_a_capture_is_named(tmp_path: Path) -> None:
+    run = shutil.copytree(FIXTURES / "format-1-emulation", tmp_path / "run")
+    cut(run / CAPTURE)
+    split = Split(str(run / CAPTURE))
+    found = [problem for _, problems in read_both(split) for problem in problems]
+    table = run / "analysis" / "tables" / "capture_errors"
+    table.mkdir(parents=True, exist_ok=True)
+    rows = pa.Table.from_batches([errors_batch(split.path, found)])
+    pq.write_table(rows, table / "part-0.parquet")
+    verdict, reasons = verdict_after(run)
+    assert verdict == "invalid" and len(reasons) == 1
+    assert reasons[0].startswith(f"{CAPTURE}: cut short")
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ({"files": 2, "bytes": 0}, "captures/packets-001.pcapng: expected the file, found none"),
+        ({"files": 1, "bytes": 10**9}, "captures/: expected 1,000,000,000 bytes"),
+    ],
+)
+def test_captures_are_as_many_and_as_large_as_they_were(
+    written: dict[str, int], reason: str, tmp_path: Path
+) -> None:
+    run = shutil.copytree(FIXTURES / "format-1-emulation", tmp_path / "run")
+    plain = (run / CAPTURE).with_suffix("")
+    plain.write_bytes(gzip.decompress((run / CAPTURE).read_bytes()))
+    (run / CAPTURE).unlink()
+    document = json.loads((run / "verdict.json").read_text())
+    document["figures"]["capture"] |= written
+    (run / "verdict.json").write_text(json.dumps(document))
+    ((_, (found,)),) = [verdict_after(run)]
+    assert found.startswith(reason)
 
 
 def test_without_capture_and_before_the_end_a_run_promises_less(tmp_path: Path) -> None:
