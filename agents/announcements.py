@@ -128,7 +128,7 @@ class EpochPrepared:
 class EpochBegun:
     """Announced by the overlay: events are published in this epoch from now on.
 
-    Events of earlier epochs are finished on their own rings, whose `RingView`s go on.
+    Events of earlier epochs are finished on their own rings, whose `RingView`s continue.
     """
 
     epoch: int
@@ -165,9 +165,9 @@ class PeerLost:
 
 @dataclass(frozen=True, slots=True)
 class PeerRestarted:
-    """A watched peer is a new incarnation, which remembers nothing of this one.
+    """A watched peer is a new incarnation without state about this one.
 
-    `incarnation` is the time, by that peer's clock, since when it remembers.
+    `incarnation` is the time, by that peer's clock, at which its state begins.
     """
 
     peer: PeerId

@@ -1,19 +1,19 @@
 """The failure detector of an agent: heartbeats to all peers that its other layers depend on.
 
-A layer announces whom it depends on (`Watch`); the detector watches all of them, each once, and
-announces `PeerLost` and `PeerRestarted`. `agents.kinds` puts it below overlays that say
+A layer announces the peers that it depends on (`Watch`); the detector watches each of them once,
+and announces `PeerLost` and `PeerRestarted`. `agents.kinds` puts it below overlays with
 `needs_failure_detector`; their settings are a `FailureDetectorSettings`.
 
-A peer is lost when it said that it leaves, or when nothing was heard of it for `detect_s`. Four
-heartbeats are sent in that time, and five times as many once an answer is overdue, so that lost
-packets are not mistaken for a lost peer. Peers that watch each other do not answer heartbeats that
-are on time, as their own tell the same. A lost peer is watched no longer, until a layer announces
-it again.
+A peer is lost when it announces that it leaves, or when nothing is received from it for `detect_s`.
+Four heartbeats are sent in that time, and five times as many once an answer is overdue, so that
+lost packets are not mistaken for a lost peer. Peers that watch each other do not answer heartbeats
+that are on time, because their own heartbeats are sufficient. A lost peer is not watched until a
+layer announces it again.
 
 Heartbeats carry an incarnation: the time, by the sender's clock, since when it has known the
-receiver. It is the time at which the sender started, or at which it last took the receiver for
-lost. So a peer that restarted and one that dropped this one by mistake look the same: either
-remembers nothing of this one, and `PeerRestarted` is announced.
+receiver. It is the time at which the sender started, or at which it last considered the receiver
+lost. So a peer that restarted and one that dropped this one by mistake are treated equally: either
+has no state about this one, and `PeerRestarted` is announced.
 """
 
 from collections.abc import Hashable
@@ -63,7 +63,7 @@ class Farewell(Struct, frozen=True):
 
 
 class FailureDetectorSettings(Struct, frozen=True, kw_only=True):
-    """What overlays with a failure detector let an experiment set of it."""
+    """Settings of the failure detector, which overlays with one include."""
 
     detect_s: Annotated[
         float, Meta(gt=0, description="time of silence after which a peer is considered lost")
@@ -73,14 +73,14 @@ class FailureDetectorSettings(Struct, frozen=True, kw_only=True):
 @final
 @dataclass(slots=True)
 class _Watched:
-    """A peer that is watched, when it last gave a sign of life, and the incarnation it told."""
+    """A watched peer, the time of its last message, and its incarnation."""
 
     heard_us: int
     incarnation: int | None = None
 
 
 class FailureDetector(Protocol):
-    """Tells the layers of an agent which of the peers that they depend on failed."""
+    """Announces to the layers of an agent which of their watched peers failed."""
 
     Settings = FailureDetectorSettings
     messages = (Heartbeat, Alive, Farewell)
@@ -91,7 +91,7 @@ class FailureDetector(Protocol):
         self._period_us = max(1, self._detect_us // _HEARTBEATS)
         self._watched_by: dict[str, frozenset[PeerId]] = {}
         self._watched: dict[PeerId, _Watched] = {}
-        self._watchers_us: dict[PeerId, int] = {}  # when a heartbeat came from each
+        self._watchers_us: dict[PeerId, int] = {}  # time of the last heartbeat from each peer
         self._lost_us: dict[PeerId, int] = {}
         self._start_us = 0
 
@@ -101,13 +101,13 @@ class FailureDetector(Protocol):
         return ()
 
     def on_stop(self, now_us: int) -> Effects:
-        """Tell all peers that watch this one or are watched by it."""
+        """Send `Farewell` to all peers that watch this one or are watched by it."""
         oldest_us = now_us - self._detect_us
         watchers = {peer for peer, at_us in self._watchers_us.items() if at_us >= oldest_us}
         return [Send(peer, Farewell()) for peer in sorted(watchers | self._watched.keys())]
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Watch what a layer asks for, and no longer what no layer does."""
+        """Watch the peers that layers depend on, and no others."""
         if not isinstance(content, Watch):
             return ()
         self._watched_by[content.watcher] = content.peers - {self.me}
@@ -123,7 +123,7 @@ class FailureDetector(Protocol):
         return effects
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Note a sign of life, and answer it where the sender has no other from here."""
+        """Record a sign of life, and answer it if this peer sends none to the sender."""
         if isinstance(message, Farewell):
             self._watchers_us.pop(sender, None)
             return self._lose(now_us, sender, "left") if sender in self._watched else ()
@@ -135,7 +135,7 @@ class FailureDetector(Protocol):
         return effects
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Send the next heartbeat to a peer, or give the peer up."""
+        """Send the next heartbeat to a peer, or announce that the peer is lost."""
         assert isinstance(name, PeerId)
         silent_us = now_us - self._watched[name].heard_us
         left_us = self._detect_us - silent_us
@@ -153,7 +153,7 @@ class FailureDetector(Protocol):
         return max(self._start_us, self._lost_us.get(peer, 0))
 
     def _hear(self, now_us: int, peer: PeerId, incarnation: int) -> Effects:
-        """Note a sign of life of a watched peer, unless it is of a former incarnation."""
+        """Record a sign of life of a watched peer, unless it is of a former incarnation."""
         watched = self._watched.get(peer)
         if watched is None or incarnation < (watched.incarnation or 0):
             return ()
@@ -165,7 +165,7 @@ class FailureDetector(Protocol):
         return [restarted, Announce(PeerRestarted(peer, incarnation))]
 
     def _lose(self, now_us: int, peer: PeerId, reason: str) -> Effects:
-        """Forget a peer everywhere, so that a layer can watch it again from the start."""
+        """Remove all state of a peer, so that a layer can watch it again from the start."""
         del self._watched[peer]
         for watcher, peers in self._watched_by.items():
             self._watched_by[watcher] = peers - {peer}

@@ -1,4 +1,4 @@
-"""Identifiers of peers: 64 bits, the hash of an address, and what two of them have in common."""
+"""Identifiers of peers: 64-bit hashes of addresses, and their common prefixes."""
 
 from functools import lru_cache
 from hashlib import blake2b
@@ -22,5 +22,5 @@ def common_bits(a: int, b: int) -> int:
 
 
 def as_hex(identifier: int) -> str:
-    """An identifier as records have it."""
+    """An identifier in the form of records."""
     return f"{identifier:016x}"

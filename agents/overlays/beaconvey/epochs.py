@@ -1,12 +1,12 @@
-"""Which epochs the layers of an agent have prepared, and in which they still hold events."""
+"""The epochs that the layers of an agent have prepared, and those with events that they hold."""
 
 from collections.abc import Sequence
 
-_DRAIN_US = 10_000_000  # for layers that do not say what they hold
+_DRAIN_US = 10_000_000  # for layers that do not announce `EpochDrained`
 
 
 class Epochs:
-    """How far the layers of this agent are with each epoch."""
+    """The state of each epoch in the layers of this agent."""
 
     def __init__(self, patience_us: int) -> None:
         self._patience_us = patience_us
@@ -36,7 +36,7 @@ class Epochs:
         )
 
     def forget(self, epoch: int) -> None:
-        """Forget an epoch that ended."""
+        """Remove an epoch that ended."""
         self._planned_us.pop(epoch, None)
         for some in (self.preparing, self.prepared, self.drained):
             some.discard(epoch)

@@ -2,13 +2,13 @@
 
 The paper has a master that computes the overlay from time to time. This one collects interests by
 messages, has the plan computed, and sends each peer its part. When all peers have prepared for the
-new epoch, it begins (`Commit`); when nobody holds an event of earlier epochs, these end (`Retire`).
-A peer that comes in between is placed beside the peer with most common topics.
+new epoch, it begins (`Commit`); when no peer holds an event of earlier epochs, these end
+(`Retire`). A peer that starts between two plans is placed beside the peer with most common topics.
 
-A master remembers nothing that it could not be told again: after its death the next one hears from
-all peers how far they are, completes an epoch that began for some, and plans a new one otherwise.
-The number of an epoch has bits of its master's address, so that masters of separated networks do
-not use the same.
+All state of a master can be collected again: after its failure, the next master receives the state
+of all peers, completes an epoch that began for some of them, and plans a new one otherwise. The
+number of an epoch has bits of its master's address, so that masters of separated networks do not
+use the same.
 """
 
 from collections.abc import Collection
@@ -29,7 +29,7 @@ Letters = list[tuple[PeerId, Plan | Commit | Retire]]
 
 @dataclass
 class Known:
-    """What the master knows of a peer; `topics` are None until all pieces have come."""
+    """The master's knowledge of a peer; `topics` are None until all pieces have arrived."""
 
     status: Status | None = None
     topics: frozenset[int] | None = None
@@ -74,7 +74,7 @@ class Master:
         return self._known.keys()
 
     def on_status(self, now_us: int, peer: PeerId, status: Status) -> None:
-        """Note how far a peer is."""
+        """Record the state of a peer."""
         known = self._known.get(peer)
         if known is None:
             known = self._known[peer] = Known()
@@ -83,7 +83,7 @@ class Master:
             known.status = status
 
     def on_wants(self, now_us: int, peer: PeerId, wants: Wants) -> None:
-        """Note a piece of a peer's topics."""
+        """Record a piece of a peer's topics."""
         if not wants.piece < wants.pieces <= _MOST_PIECES:
             return
         if peer not in self._known:
@@ -91,7 +91,7 @@ class Master:
             self._change(now_us)
         known = self._known[peer]
         if wants.version < max(known.version, known.parts_version):
-            return  # it was repeated late
+            return  # a late repetition
         if wants.version != known.parts_version:
             known.parts, known.parts_version = {}, wants.version
         known.parts[wants.piece] = wants.topics
@@ -104,17 +104,17 @@ class Master:
                 self._change(now_us)
 
     def forget(self, now_us: int, peer: PeerId) -> None:
-        """Go on without a peer, or until it reports again."""
+        """Remove a peer; it is added again if it reports."""
         if self._known.pop(peer, None) is not None:
             self._change(now_us)
 
     def repeat(self, peer: PeerId) -> None:
-        """Tell a peer again what it may have missed."""
+        """Send a peer again what it may have missed."""
         if peer in self._known:
             self._known[peer].told.clear()
 
     def advance(self, now_us: int) -> Letters:
-        """What is to be sent now."""
+        """The messages to send now."""
         self._committed = max([self._committed, *(one.current for one in self._known.values())])
         letters = self._prepare()
         letters += self._place_others(now_us)
@@ -143,7 +143,7 @@ class Master:
     def on_computed(
         self, now_us: int, epoch: int, result: tuple[list[int], list[list[int]]]
     ) -> Layout | None:
-        """Take a plan that was computed, unless it is not wanted any more."""
+        """Use a computed plan, unless it is outdated."""
         if epoch != self._computing:
             return None
         self._computing, self._planned_us = 0, now_us
@@ -161,7 +161,7 @@ class Master:
         return now_us - self._changed_us >= self._settings.collect_s * 1e6
 
     def _is_time(self, now_us: int) -> bool:
-        """Whether all is known and quiet, and the last plan is in use everywhere, and long ago."""
+        """Whether all states are known and quiet, and the last plan is old and in full use."""
         if self._computing or len(self._known) < 2 or not self._is_quiet(now_us):
             return False
         if any(one.topics is None or one.status is None for one in self._known.values()):
@@ -216,7 +216,7 @@ class Master:
         return letters
 
     def _best_place(self, layout: Layout, peer: PeerId) -> int | None:
-        """Beside the peer with most common topics; a place of its own may be kept."""
+        """The place beside the peer with most common topics; a peer may keep its place."""
         if peer in layout.position:
             return layout.position[peer]
         mine = self._known[peer].topics or frozenset()
@@ -245,7 +245,7 @@ class Master:
         return self._layout
 
     def _commit(self) -> Letters:
-        """Begin an epoch when all have prepared for it, and for those who come later."""
+        """Begin an epoch when all peers have prepared for it, and later for each further peer."""
         layout = self._layout
         if layout is not None and layout.epoch > self._committed:
             planned = [self._known[peer] for peer in layout.position if peer in self._known]
@@ -262,7 +262,7 @@ class Master:
         ]
 
     def _retire(self) -> Letters:
-        """End earlier epochs when nobody needs them."""
+        """End earlier epochs that no peer needs."""
         if not self._committed or not self._is_in_use(drained=True):
             return []
         return [

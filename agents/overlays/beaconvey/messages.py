@@ -8,7 +8,7 @@ from agents.wire.codec import U8, U16, U32, U64, Peer, message
 
 @message(220, role="control")
 class Belief(Struct, frozen=True):
-    """Whom its sender takes for the master."""
+    """The peer that its sender considers the master."""
 
     master: Peer
 
@@ -25,11 +25,11 @@ class Wants(Struct, frozen=True):
 
 @message(222, role="control")
 class Status(Struct, frozen=True):
-    """To the master: how far its sender is.
+    """To the master: the state of its sender.
 
-    Of two the one with the higher `version` counts, as a message may be repeated late.
+    Of two, the one with the higher `version` counts, because a message may be repeated late.
     `position` and `ranks` are those of its current epoch, 0 without any. `newest` is the last epoch
-    that it has a ring of, which `is_settled` if its tables are quiet. It `is_drained` if it holds
+    that it has a ring of; `is_settled`: the tables of that epoch are quiet; `is_drained`: it holds
     no event of earlier epochs.
     """
 
@@ -53,7 +53,7 @@ class PlannedFinger(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """From the master: the receiver's place on the ring of an epoch, and who is next to it.
 
-    A peer that comes between two plans has no planned fingers.
+    A peer that starts between two plans has no planned fingers.
     """
 
     epoch: U32
@@ -73,6 +73,6 @@ class Commit(Struct, frozen=True):
 
 @message(225, role="control")
 class Retire(Struct, frozen=True):
-    """From the master: nobody holds an event of an earlier epoch than this; drop their rings."""
+    """From the master: no peer holds an event of an epoch before this; drop the rings of those."""
 
     epoch: U32

@@ -1,10 +1,10 @@
 """The overlay of BeaConvey (Chen, Tock, Vitenberg and Jacobsen): planned by a master, kept by all.
 
 The peer with the lowest address is the master (`master`); if it fails, the next one is. All peers
-tell it what they want, and it sends each its place on the ring of a new epoch, its neighbours and
+send it their interests, and it sends each its place on the ring of a new epoch, its neighbours and
 its fingers (`planning`). Peers keep each ring by messages, as in `agents.overlays.ring`.
 
-We depart from the paper, or say what it leaves open, in these points:
+Departures from the paper, and readings of what it leaves open:
 
 - A ring by hashes of addresses (epoch 0) exists all the time. Over it peers agree on the master and
   join again after a partition. It carries no events and is not announced.
@@ -85,7 +85,7 @@ class BeaConveyOverlay(Protocol):
         self.rings = {0: Ring(control, SPARSE, rule, self._memory, self.settings)}
         self.current = 0
         self.epochs = Epochs(int(self.settings.prepare_s * 1e6))
-        self.chief = self.me  # the master, as far as this peer knows
+        self.chief = self.me  # the presumed master
         self._chief_us = 0
         self.master: Master | None = Master(self.me, self.settings, given.run_seed)
         self._seed, self._workload = given.run_seed, given.workload
@@ -139,7 +139,7 @@ class BeaConveyOverlay(Protocol):
         return self._settle(now_us, effects)
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Do what is due."""
+        """Do the work of a period."""
         if name == _WORK:
             effects: list[Effect] = [SetTimer(_WORK, self._period_us), *self._work(now_us)]
             return self._settle(now_us, effects)
@@ -163,11 +163,11 @@ class BeaConveyOverlay(Protocol):
         return self._settle(now_us, [planned, *self._advance(now_us)])
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Have a neighbour whose delay is known."""
+        """Add a neighbour whose delay is known."""
         return self._links.on_delay(delay)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Tell it again, if the other is still there."""
+        """Repeat the message if the other peer still exists."""
         if isinstance(message, Wants | Status):
             self._told, self._is_wanted_told = None, False
         elif self.master is not None:
@@ -175,7 +175,7 @@ class BeaConveyOverlay(Protocol):
         return []
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Follow failures, interests, and what other layers need of an epoch."""
+        """Handle failures, interests, and the state of epochs in other layers."""
         match content:
             case PeerLost(peer):
                 return self._settle(now_us, self._lose(now_us, peer))
@@ -216,7 +216,7 @@ class BeaConveyOverlay(Protocol):
         return self._retire(message.epoch)
 
     def _work(self, now_us: int) -> list[Effect]:
-        """What is done in every period: agree on the master, report to it, and be it."""
+        """The work of a period: agree on the master, report to it, or act as the master."""
         effects: list[Effect] = []
         if (successor := self.rings[0].near.successor) is not None:
             effects.append(Send(successor.peer, Belief(self.chief)))
@@ -229,14 +229,14 @@ class BeaConveyOverlay(Protocol):
         return effects
 
     def _on_belief(self, now_us: int, sender: PeerId, chief: PeerId) -> list[Effect]:
-        """Take the lowest address that anybody knows of for the master."""
+        """Consider the lowest known address the master."""
         lowest = min(chief or sender, sender)
         if lowest < self.chief and not self._memory.is_doubtful(now_us, lowest):
             return self._follow(now_us, lowest)
         return [Send(sender, Belief(self.chief))] if chief > self.chief else []
 
     def _follow(self, now_us: int, chief: PeerId) -> list[Effect]:
-        """Have another master, and tell those that this peer has links to."""
+        """Change the master, and inform the peers that this one has links to."""
         self.chief, self._chief_us = chief, now_us
         self._told, self._is_wanted_told = None, False
         if chief != self.me:
@@ -269,7 +269,7 @@ class BeaConveyOverlay(Protocol):
         return effects
 
     def _report(self, now_us: int) -> list[Effect]:
-        """Tell the master what it does not know yet."""
+        """Report new topics and state to the master."""
         status = self._status(now_us)
         if status == self._told and self._is_wanted_told:
             return []
@@ -306,14 +306,14 @@ class BeaConveyOverlay(Protocol):
         return [Send(to, message, reliable=True)]
 
     def _advance(self, now_us: int) -> list[Effect]:
-        """Send what the master has to say."""
+        """Send the messages of the master."""
         letters: Letters = self.master.advance(now_us) if self.master is not None else []
         return [effect for to, letter in letters for effect in self._tell(now_us, to, letter)]
 
     def _on_plan(self, now_us: int, plan: Plan) -> list[Effect]:
         """Take a place on the ring of a new epoch."""
         circle = Circle(plan.ranks * RANK_SPACING, RANK_SPACING)
-        # What another master planned and did not begin is void, whatever its number.
+        # A plan of another master that did not begin is void, whatever its number.
         last = self.newest if self._planner == self.chief else self.current
         is_new = plan.epoch > last and plan.epoch not in self.rings
         if not is_new or plan.ranks > MOST_RANKS or plan.position >= circle.modulus:
@@ -332,7 +332,7 @@ class BeaConveyOverlay(Protocol):
         return [*effects, *ring.start(now_us, self.random.randrange(self._period_us))]
 
     def _rule(self, circle: Circle, plan: Plan) -> FingerRule:
-        """The planned fingers, or plain ones for a peer that comes in between."""
+        """The planned fingers, or plain ones for a peer without a plan."""
         phases = phases_of(circle, self.settings.phases)
         wanted = {one.phase: one.member.position for one in plan.fingers}
         if set(wanted) == set(range(len(phases))):
@@ -359,7 +359,7 @@ class BeaConveyOverlay(Protocol):
         return [*effects, Announce(NextHop(self))] if is_first else effects
 
     def _retire(self, epoch: int) -> list[Effect]:
-        """Drop rings that nobody needs any more."""
+        """Drop rings that are no longer needed."""
         if epoch != self.current:
             return []
         return [e for old in sorted(self.rings) if 0 < old < epoch for e in self._end(old)]
@@ -371,7 +371,7 @@ class BeaConveyOverlay(Protocol):
         return [Announce(EpochEnded(epoch))]
 
     def _settle(self, now_us: int, effects: Sequence[Effect]) -> list[Effect]:
-        """Tell others what has changed, before any message that a change leads to."""
+        """Record and announce changes, before any message that a change causes."""
         told: list[Effect] = []
         changed = False
         for epoch, ring in sorted(self.rings.items()):
@@ -395,7 +395,7 @@ class BeaConveyOverlay(Protocol):
 
 
 def _pieces(version: int, topics: frozenset[int]) -> list[Wants]:
-    """Topics in pieces that fit a datagram."""
+    """The topics in pieces that fit a datagram."""
     known = sorted(topic for topic in topics if topic <= U32_MAX)
     parts = [known[at : at + _PIECE_TOPICS] for at in range(0, len(known), _PIECE_TOPICS)] or [[]]
     return [Wants(version, i, len(parts), tuple(part)) for i, part in enumerate(parts)]

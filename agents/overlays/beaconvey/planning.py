@@ -14,7 +14,7 @@ _NEXT_AFTER = 16
 
 
 class Layout(NamedTuple):
-    """Who is where on the ring of an epoch, and the planned fingers by phase."""
+    """The places of peers on the ring of an epoch, and the planned fingers by phase."""
 
     epoch: int
     ranks: int
@@ -22,7 +22,7 @@ class Layout(NamedTuple):
     fingers: Mapping[PeerId, Sequence[PeerId]]
 
     def plan_for(self, peer: PeerId, alive: Collection[PeerId]) -> Plan:
-        """What one peer is told; it is next to peers that are alive."""
+        """The plan for one peer; its neighbours are live peers."""
         there = [one for one in self.position if one in alive or one == peer]
         order = sorted(there, key=lambda one: self.position[one])
         at, count = order.index(peer), len(order)
@@ -52,7 +52,7 @@ def compute_plan(
     wanted: Sequence[Collection[int]], overlay: str, fingers: str, phases: str, seed: int
 ) -> tuple[list[int], list[list[int]]]:
     """The rank and the fingers of each of some peers, from their topics."""
-    from topologies.overlays.beaconvey import (  # NumPy: not in every agent
+    from topologies.overlays.beaconvey import (  # imports NumPy, which not every agent needs
         BeaConveyOverlaySettings,
         plan_overlay,
     )
@@ -65,7 +65,7 @@ def compute_plan(
 def lay_out(
     epoch: int, peers: Sequence[PeerId], rank: Sequence[int], fingers: Sequence[Sequence[int]]
 ) -> Layout:
-    """A computed plan, where peers go by their addresses."""
+    """A computed plan with peers by address."""
     position = {peer: rank[at] * RANK_SPACING for at, peer in enumerate(peers)}
     named = {peer: [peers[one] for one in fingers[at]] for at, peer in enumerate(peers)}
     return Layout(epoch, len(peers), position, named)

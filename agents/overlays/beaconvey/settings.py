@@ -1,4 +1,4 @@
-"""What an experiment may set of BeaConvey's overlay."""
+"""Settings of BeaConvey's overlay."""
 
 from typing import Annotated, Literal
 

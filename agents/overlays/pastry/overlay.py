@@ -1,18 +1,18 @@
-"""A peer of Pastry: it joins, keeps its tables true, and leaves (section 2 of the paper).
+"""A peer of Pastry: joining, maintenance of tables, and leaving (section 2 of the paper).
 
 A new peer sends JOIN towards its own identifier. Each peer on the way answers with a row of its
-table, and the last, numerically closest one with its leaf set. Whoever becomes an entry or a leaf
-is told, so that it can enter the new peer as well.
+table, and the last, numerically closest one with its leaf set. A peer that becomes an entry or a
+leaf is notified, so that it can add the new peer as well.
 
 We depart from the paper in four ways.
-- There several peers never join at once. Here every peer begins as a network of its own, and those
+- In the paper, peers join one at a time. Here every peer begins as a separate network, and these
   networks merge: leaf sets are exchanged whenever they change, and a peer that fills an empty entry
-  tells all that share as many digits, so that they can fill theirs.
-- Peers of which others speak are measured before they become entries, also without proximity:
-  so nobody passes on the dead.
-- There is no neighbourhood set, as contacts are given.
-- Rows are compared with those of other peers (section 2.5, maintenance) until that has changed
-  nothing for some rounds, and again after each change. Tables are stable then. From then on each
+  informs all peers that share as many digits, so that they can fill theirs.
+- Delays to peers that others name are measured before they become entries, also without
+  proximity. Therefore dead peers are not passed on.
+- There is no neighbourhood set, because contacts are given.
+- Rows are compared with those of other peers (section 2.5, maintenance) until nothing has changed
+  for some rounds, and again after each change. Then tables are stable, and each
   entry is checked once in `upkeep_s`.
 """
 
@@ -66,30 +66,32 @@ class PastryOverlay(Protocol):
         self._period_us = int(settings.period_s * 1e6)
         self._tick = 0
         self._is_joined = False
-        self._is_stable = given.peers == 1  # it was so at some time
+        self._is_stable = given.peers == 1  # since some time
         self._is_placed = False
         self._version = 0  # of the tables that were announced
-        self._roles: dict[PeerId, str] = {}  # as announced
+        self._roles: dict[PeerId, str] = {}  # the announced version
         self._told_leaves: list[PeerId] = []
         self._watched: frozenset[PeerId] = frozenset()
         self._suspects: set[PeerId] = set()
         self._news: list[PeerId] = []
-        self._rounds = _QUIET_ROUNDS  # of comparing rows that are left
+        self._rounds = _QUIET_ROUNDS  # remaining rounds of comparing rows
         self._unchecked: list[PeerId] = []
-        self._lost: list[PeerId] = []  # the last ones, which may be in another part of the network
+        self._lost: list[
+            PeerId
+        ] = []  # the latest ones, which may be in another part of the network
 
     def on_start(self, now_us: int) -> Effects:
-        """Join, and go on at a time of one's own."""
+        """Join, and begin the periodic work at a random time."""
         first_us = self.random.randrange(self._period_us)
         return [*self._join(), SetTimer("tick", first_us), *self._settle()]
 
     def on_stop(self, now_us: int) -> Effects:
-        """Tell the leaves which others there are."""
+        """Send the leaves the other leaves."""
         leaves = self.tables.leaves
         return [Send(peer, Departure(tuple(leaves))) for peer in leaves]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Do what is due in this period."""
+        """Do the work of a period."""
         self._tick += 1
         effects = [
             *self._try_to_join(),
@@ -102,7 +104,7 @@ class PastryOverlay(Protocol):
         return [*effects, SetTimer("tick", self._period_us), *self._settle()]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Answer a peer, and consider it and those that it names."""
+        """Answer a peer, and consider it and the peers that it names."""
         self._probing.hear(sender)
         match message:
             case Join():
@@ -119,7 +121,7 @@ class PastryOverlay(Protocol):
         return self._consider(now_us, [sender, *message.peers])
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Enter a peer that was measured; watch an entry that did not answer."""
+        """Add a measured peer; watch an entry that did not answer."""
         peer, delay_us = delay.target, self._probing.on_delay(now_us, delay)
         effects: list[Effect] = []
         if peer in self.tables.delays_us:
@@ -144,13 +146,13 @@ class PastryOverlay(Protocol):
         return ()
 
     def _try_to_join(self) -> Effects:
-        """Join until that is done; later, look for other parts of the network now and then."""
+        """Try to join until that succeeds; later, sometimes look for other parts of the network."""
         seek_ticks = max(1, round(self.settings.upkeep_s / self.settings.period_s))
         ticks = seek_ticks if self._is_joined else _RETRY_TICKS
         return self._join() if self._tick % ticks == 0 else ()
 
     def _join(self) -> Effects:
-        """Ask for rows and the leaf set; who has them asks for the latter only."""
+        """Ask for rows and the leaf set, or only for the latter after joining."""
         known = [*self.contacts, *self._lost]
         if not known:
             return ()
@@ -158,7 +160,7 @@ class PastryOverlay(Protocol):
         return [Send(self.random.choice(known), join, reliable=True)]
 
     def _on_join(self, join: Join) -> Effects:
-        """Send rows to a new peer, and pass it on; the closest peer sends its leaf set."""
+        """Send rows to a new peer, and forward its request; the closest peer sends its leaf set."""
         joiner, tables = join.joiner, self.tables
         if joiner == self.me:
             return ()
@@ -173,7 +175,7 @@ class PastryOverlay(Protocol):
         return [*effects, Send(to, passed_on, reliable=True)]
 
     def _answer_leaves(self, sender: PeerId, told: LeafSet) -> Effects:
-        """Send the own leaf set to a peer that lacks some of it."""
+        """Send the leaf set to a peer that lacks some of it."""
         self._is_joined = True
         if not self.tables.lacks(sender, told.peers):
             return ()
@@ -191,7 +193,7 @@ class PastryOverlay(Protocol):
         return self.tables.wants(peer, self._probing.measured_us)
 
     def _admit(self, peer: PeerId, delay_us: int) -> Effects:
-        """Enter a peer, and let it know."""
+        """Add a peer, and notify it."""
         if self.tables.admit(peer, delay_us):
             self._news.append(peer)
         if peer not in self.tables.delays_us:
@@ -203,14 +205,14 @@ class PastryOverlay(Protocol):
         return _tell(peer, [])
 
     def _suspect(self, peer: PeerId, is_suspect: bool) -> None:
-        """Have the failure detector watch an entry, or no longer."""
+        """Start or stop watching an entry with the failure detector."""
         if is_suspect:
             self._suspects.add(peer)
         else:
             self._suspects.discard(peer)
 
     def _lose(self, now_us: int, peer: PeerId) -> Effects:
-        """Drop a peer that is dead or leaves, and look for others to take its place."""
+        """Remove a peer that is dead or leaves, and look for a replacement."""
         self._probing.avoid(now_us, peer)
         self._suspects.discard(peer)
         if peer not in self.tables.delays_us:
@@ -224,7 +226,7 @@ class PastryOverlay(Protocol):
         return effects
 
     def _ask_for_leaves(self) -> Effects:
-        """Ask the farthest leaf on each side which others there are (section 2.5)."""
+        """Ask the farthest leaf on each side for its leaves (section 2.5)."""
         leaves = self.tables.leaves
         if not leaves:
             return ()
@@ -240,7 +242,7 @@ class PastryOverlay(Protocol):
         return [*asks, *self._consider(now_us, fitting)]
 
     def _exchange_leaves(self) -> Effects:
-        """Send a leaf set that has changed to all in it, another one to anyone now and then."""
+        """Send a changed leaf set to all leaves, an unchanged one to one of them now and then."""
         leaves = self.tables.leaves
         to: list[PeerId] = []
         if leaves != self._told_leaves:
@@ -250,7 +252,7 @@ class PastryOverlay(Protocol):
         return [Send(peer, LeafSet(tuple(leaves)), reliable=True) for peer in to]
 
     def _tell_news(self) -> Effects:
-        """Tell of each new entry those peers whose same entry may be empty, too."""
+        """Send each new entry to the peers whose same entry may be empty, too."""
         told: dict[PeerId, list[PeerId]] = {}
         for peer in self._news:
             row, _ = self.tables.slot_of(peer)
@@ -261,7 +263,7 @@ class PastryOverlay(Protocol):
         return [tell for other, peers in told.items() for tell in _tell(other, peers)]
 
     def _compare_rows(self) -> Effects:
-        """Ask a peer of each row for its row, until that has changed nothing for some rounds."""
+        """Ask a peer of each row for its row, until nothing has changed for some rounds."""
         if self._rounds == 0:
             return ()
         self._rounds -= 1
@@ -270,7 +272,7 @@ class PastryOverlay(Protocol):
         return [Send(choose(self.tables.row(row)), AskRow(row), reliable=True) for row in rows]
 
     def _check_entries(self) -> Effects:
-        """Measure some of the entries that nobody watches."""
+        """Measure some of the entries that are not watched."""
         entries = [peer for peer in self.tables.entries.values() if peer not in self._watched]
         if not self._unchecked:
             self._unchecked = entries
@@ -279,13 +281,13 @@ class PastryOverlay(Protocol):
         return [MeasureDelay(peer, 1) for peer in checked if peer in self.tables.delays_us]
 
     def _place_if_stable(self) -> None:
-        """Take one's place for known once the leaf set is not about to change."""
+        """Record the own place as known once the leaf set is stable."""
         is_stable = self._is_joined and self.tables.leaves and not self._probing.is_busy
         if is_stable and self.tables.leaves == self._told_leaves:
             self._is_stable = True
 
     def _settle(self) -> Effects:
-        """Announce and record what has changed."""
+        """Announce and record changes."""
         tables, effects = self.tables, list[Effect]()
         if tables.version != self._version:
             self._version = tables.version
@@ -307,7 +309,7 @@ class PastryOverlay(Protocol):
 
 
 def _tell(to: PeerId, peers: Sequence[PeerId]) -> list[Effect]:
-    """Name some peers to another one, in as many messages as it takes."""
+    """Send some peers to another one, in one or more messages."""
     starts = range(0, len(peers), _MOST_TOLD) or (0,)
     parts = (tuple(peers[start : start + _MOST_TOLD]) for start in starts)
     return [Send(to, Candidates(part), reliable=True) for part in parts]
@@ -316,7 +318,7 @@ def _tell(to: PeerId, peers: Sequence[PeerId]) -> list[Effect]:
 def _record_changes(
     old: Mapping[PeerId, str], new: Mapping[PeerId, str], delays_us: Mapping[PeerId, int]
 ) -> list[Effect]:
-    """Records of the links that are gone, new, or have another role."""
+    """Records of links that are removed, new, or have another role."""
     effects: list[Effect] = []
     for peer, role in old.items():
         if new.get(peer) != role:

@@ -1,4 +1,4 @@
-"""What an experiment may set of Pastry."""
+"""Settings of Pastry."""
 
 from typing import Annotated, Literal
 

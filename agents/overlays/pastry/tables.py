@@ -1,7 +1,7 @@
 """The routing table and the leaf set of a peer, and routes by them (section 2 of the paper).
 
 Row r of the table has, for each digit d, a peer that shares exactly r digits with this one and goes
-on with d. The leaf set has the closest peers on each side of the ring of identifiers. Every leaf
+on with d. The leaf set has the closest peers on each side of the ring of identifiers. A leaf
 that fits an empty entry of the table is that entry.
 """
 
@@ -17,14 +17,14 @@ Slot = tuple[int, int]  # row and digit
 
 
 class Tables:
-    """What a peer knows of others: `delays_us` has each of them with its one-way delay."""
+    """The peers that a peer knows: `delays_us` has each of them with its one-way delay."""
 
     def __init__(self, me: PeerId, b: int, leaves: int, proximity: bool) -> None:
         self.me, self.id = me, identifier_of(me)
         self._b, self._half, self._proximity = b, leaves // 2, proximity
         self.entries: dict[Slot, PeerId] = {}
         self.delays_us: dict[PeerId, int] = {}
-        self._clockwise: list[tuple[int, PeerId]] = []  # all known, with their distances
+        self._clockwise: list[tuple[int, PeerId]] = []  # all known peers, with their distances
         self.version = 0  # grows with each change
 
     @property
@@ -47,22 +47,22 @@ class Tables:
         return [self.entries[slot] for slot in sorted(self.entries) if slot[0] == row]
 
     def sharing(self, row: int) -> Iterator[PeerId]:
-        """The peers known that share at least so many digits with this one."""
+        """The known peers that share at least `row` digits with this one."""
         return (peer for _, peer in self._clockwise if self.slot_of(peer)[0] >= row)
 
     def role_of(self, peer: PeerId) -> Role:
-        """What a known peer is to this one."""
+        """The role of a known peer."""
         return "table" if self.entries.get(self.slot_of(peer)) == peer else "leaf"
 
     def is_leaf(self, peer: PeerId) -> bool:
-        """Whether a peer is in the leaf set, or would be if it was known."""
+        """Whether a peer is in the leaf set, or would be if it were known."""
         known, half = self._clockwise, self._half
         at = bisect_left(known, (self._distance(peer), peer))
         after = len(known) - at - (peer in self.delays_us)
         return at < half or after < half
 
     def wants(self, peer: PeerId, measured_us: Mapping[PeerId, int]) -> bool:
-        """Whether a peer not known may become an entry or a leaf, after some were measured."""
+        """Whether an unknown peer may become an entry or a leaf, given the measured ones."""
         if self.is_leaf(peer):
             return True
         entry = self.entries.get(self.slot_of(peer))
@@ -73,7 +73,7 @@ class Tables:
         )
 
     def admit(self, peer: PeerId, delay_us: int) -> bool:
-        """Enter a peer wherever it fits; whether an empty entry of the table has one now."""
+        """Add a peer wherever it fits; returns whether it filled an empty entry of the table."""
         if peer in self.delays_us:
             return False
         slot = self.slot_of(peer)
@@ -91,7 +91,7 @@ class Tables:
         return entry is None
 
     def remove(self, peer: PeerId) -> Slot | None:
-        """Drop a peer; returns the entry that is empty now."""
+        """Remove a peer; returns the entry that is empty now."""
         if self.delays_us.pop(peer, None) is None:
             return None
         self.version += 1
@@ -107,9 +107,9 @@ class Tables:
         return slot
 
     def next_hop(self, key: int, without: PeerId | None = None) -> PeerId | None:
-        """The next peer on the way to a key; None if this one is the closest to it.
+        """The next peer on the route to a key; None if this one is the closest to it.
 
-        A route may have to do `without` a peer.
+        A route may have to avoid the peer `without`.
         """
         leaves = self._leaf_places()
         if len(self._clockwise) <= 2 * self._half or self._is_near(key, leaves):
@@ -153,7 +153,7 @@ class Tables:
         return best
 
     def _closer_peer(self, key: int, row: int, without: PeerId | None) -> PeerId | None:
-        """The closest peer known that shares as many digits with the key and is closer to it."""
+        """The closest known peer that shares as many digits with the key and is closer to it."""
         target = key - self.id & KEY_MASK
         best, best_rank = None, (min(target, -target & KEY_MASK), 0)
         for place, peer in self._clockwise:
@@ -164,7 +164,7 @@ class Tables:
         return best
 
     def _forget_useless(self) -> None:
-        """Drop the peers that are neither entries nor leaves any more."""
+        """Remove the peers that are neither entries nor leaves."""
         half = self._half
         for place in self._clockwise[half:-half]:
             if self.role_of(place[1]) == "leaf":
@@ -177,7 +177,7 @@ class Tables:
 
 
 def _rank(target: int, place: int) -> tuple[int, bool]:
-    """How close a place is to a target, both counted from the same point."""
+    """The sort key of a place by its distance from a target, both counted from the same point."""
     above = target - place & KEY_MASK
     below = place - target & KEY_MASK
     return min(above, below), below < above

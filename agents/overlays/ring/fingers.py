@@ -1,7 +1,7 @@
 """Fingers: a far link in each phase of clockwise distance (Stoica et al., SIGCOMM 2001).
 
-A rule says which position of each phase is wanted. The finger is the root of that position, or else
-the first peer of the phase; a phase that holds nobody has no finger.
+A rule determines the wanted position in each phase. The finger is the root of that position, or
+else the first peer of the phase; an empty phase has no finger.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from agents.protocol import PeerId
 
 
 class FingerRule:
-    """Which distance is wanted in each phase: `chord`, the nearest."""
+    """The rule of the wanted distance in each phase: `chord`, the nearest."""
 
     def __init__(self, phases: Sequence[Phase]) -> None:
         self.phases = tuple(phases)
@@ -23,11 +23,11 @@ class FingerRule:
         return self.phases[index].start
 
     def note_root(self, index: int, root: Place | None) -> None:
-        """Note who is the root of the wanted position; nobody but this peer if it is None."""
+        """Record the root of the wanted position; None stands for this peer."""
 
 
 class RandomFingers(FingerRule):
-    """Any distance at random, drawn once for each phase, in whole spacings."""
+    """A random distance, drawn once for each phase, in whole spacings."""
 
     def __init__(self, phases: Sequence[Phase], circle: Circle, random: Random) -> None:
         super().__init__(phases)
@@ -42,7 +42,7 @@ class RandomFingers(FingerRule):
 
 
 class PlannedFingers(FingerRule):
-    """Positions that were planned, one in each phase; the first of each phase without a plan."""
+    """Planned positions, one in each phase; the first position of a phase without a plan."""
 
     def __init__(self, phases: Sequence[Phase], distances: Sequence[int]) -> None:
         super().__init__(phases)
@@ -54,7 +54,7 @@ class PlannedFingers(FingerRule):
 
 
 class Fingers:
-    """The fingers of a peer by phase, and which of them are still to be found."""
+    """The fingers of a peer by phase, and the phases whose finger must still be found."""
 
     def __init__(self, me: Place, circle: Circle, rule: FingerRule) -> None:
         self._me = me
@@ -62,7 +62,7 @@ class Fingers:
         self.rule = rule
         self.version = 0
         self._held: dict[int, Place] = {}
-        self._first: set[int] = set()  # phases where nobody is at the wanted position or after it
+        self._first: set[int] = set()  # phases without a peer at or after the wanted position
 
     @property
     def places(self) -> list[Place]:
@@ -71,18 +71,18 @@ class Fingers:
 
     @property
     def roles(self) -> Iterable[tuple[int, Place]]:
-        """Each phase that has a finger, with it."""
+        """Each phase with a finger, and the finger."""
         return sorted(self._held.items())
 
     def phases_beyond(self, successor: Place | None) -> list[int]:
-        """The phases that may hold somebody."""
+        """The phases that may have peers."""
         if successor is None:
             return []
         nearest = self._circle.distance(self._me.position, successor.position)
         return [i for i, phase in enumerate(self.rule.phases) if nearest < phase.end]
 
     def begin(self, index: int) -> None:
-        """Look for the finger of a phase from the wanted position on."""
+        """Start to look for the finger of a phase at the wanted position."""
         self._first.discard(index)
 
     def position(self, index: int) -> int:
@@ -93,7 +93,7 @@ class Fingers:
         return (self._me.position + distance) % self._circle.modulus
 
     def settle(self, index: int, root: Place | None) -> bool:
-        """Take the root of the position; whether another position is to be looked up now."""
+        """Use the root of the position; returns whether another position must be looked up."""
         phase = self.rule.phases[index]
         if index not in self._first:
             self.rule.note_root(index, root)
@@ -108,12 +108,12 @@ class Fingers:
         return False
 
     def keep(self, indices: Iterable[int]) -> None:
-        """Drop the fingers of all other phases."""
+        """Remove the fingers of all other phases."""
         for index in sorted(self._held.keys() - set(indices)):
             self._hold(index, None)
 
     def lose(self, peer: PeerId) -> list[int]:
-        """Drop a peer; returns the phases that it leaves empty."""
+        """Remove a peer; returns the phases that are empty then."""
         empty = sorted(index for index, place in self._held.items() if place.peer == peer)
         for index in empty:
             self._hold(index, None)

@@ -1,4 +1,4 @@
-"""What a ring overlay tells others of its links: records, and announcements to the other layers."""
+"""Records and announcements of the links of a ring overlay."""
 
 from agents.announcements import RingView, Watch
 from agents.protocol import (
@@ -17,7 +17,7 @@ _ROLES = ("successor", "finger")
 
 
 class RingLinks:
-    """The links of a ring, as they were recorded and announced last.
+    """The links of a ring as last recorded and announced.
 
     A neighbour is announced once its delay is known; a ring view names it at once.
     """
@@ -36,7 +36,7 @@ class RingLinks:
         return sorted(self._roles)
 
     def update(self, view: RingView | None, roles: Roles, watched: set[PeerId]) -> list[Effect]:
-        """Record and announce what has changed; without a view the ring announces its own."""
+        """Record and announce changes; without a view, that of the ring is announced."""
         effects: list[Effect] = []
         if watched != self._watched:
             self._watched = watched
@@ -49,7 +49,7 @@ class RingLinks:
         return [*effects, *self._announce()]
 
     def on_delay(self, delay: Delay) -> list[Effect]:
-        """Take in how far away a neighbour is; one that did not answer is asked again."""
+        """Record the delay to a neighbour; one that did not answer is measured again."""
         peer = delay.target
         if delay.samples_us:
             self._delays_us[peer] = delay.min_us // 2
@@ -72,7 +72,7 @@ class RingLinks:
         return effects
 
     def _announce(self) -> list[Effect]:
-        """Tell the other layers the neighbours whose delays are known, if these have changed."""
+        """Announce the neighbours whose delays are known, if these have changed."""
         known = [peer for peer in sorted(self._roles) if peer in self._delays_us]
         roles = {peer: self._main_role(peer) for peer in known}
         if not known or (self._announced is not None and roles == self._announced):

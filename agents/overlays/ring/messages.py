@@ -25,7 +25,7 @@ class Surrounding(Struct, frozen=True):
 
 @message(170, role="upkeep")
 class Stabilise(Struct, frozen=True):
-    """What its sender knows of its part of the ring; a question is answered with the same."""
+    """The sender's part of the ring; the answer to a question has the same form."""
 
     epoch: U32
     is_question: bool
@@ -49,7 +49,7 @@ class Lookup(Struct, frozen=True):
 
 @message(172, role="join")
 class Found(Struct, frozen=True):
-    """The answer to a lookup: its sender is the root."""
+    """The answer to a lookup: the sender is the root."""
 
     epoch: U32
     token: U32
@@ -58,7 +58,7 @@ class Found(Struct, frozen=True):
 
 @message(173, role="join")
 class Leaving(Struct, frozen=True):
-    """Its sender leaves; the receiver can close the gap with what the sender knows."""
+    """The sender leaves; the receiver closes the gap with these peers."""
 
     epoch: U32
     own: Surrounding

@@ -1,6 +1,6 @@
-"""The peers next to one on the ring: a list in each direction, nearest first.
+"""The peers next to a peer on the ring: a list in each direction, nearest first.
 
-A list is the nearest peer, which was heard of directly, followed by that peer's own list. So it
+A list is the nearest peer, which has sent a message itself, followed by that peer's own list. So it
 depends on the ring alone once the ring is stable.
 """
 
@@ -44,7 +44,7 @@ class Neighbourhood:
         self.is_closed = is_closed and len(successors) <= self._most_after
 
     def take(self, place: Place, before: Sequence[Place], after: Sequence[Place]) -> None:
-        """Note what a peer that is alive says of the peers next to it."""
+        """Update the lists with those of a live peer."""
         back = self._outwards(self.before, place, before)
         on = self._outwards(self.after, place, after)
         predecessors, _ = _follow(
@@ -58,7 +58,7 @@ class Neighbourhood:
             self.is_closed = is_closed
 
     def lose(self, peer: PeerId, others: Iterable[Place]) -> None:
-        """Drop a peer; where no successor is left, the nearest of some others takes its place."""
+        """Remove a peer; if no successor is left, the nearest of some others replaces it."""
         predecessors = [place for place in self.predecessors if place.peer != peer]
         successors = [place for place in self.successors if place.peer != peer]
         if not successors:
@@ -68,9 +68,9 @@ class Neighbourhood:
         self._replace(predecessors, successors)
 
     def strangers(self, candidates: Iterable[Place]) -> Row:
-        """Of some peers the one nearer than the successor, and the one nearer than the predecessor.
+        """Of some peers, those nearer than the successor and nearer than the predecessor.
 
-        Nothing is known of them but what others say, so they have to be asked.
+        They are known only from others, so they must be asked.
         """
         others = [place for place in candidates if place.peer != self._me.peer]
         return list(
@@ -106,7 +106,7 @@ class Neighbourhood:
             self.version += 1
 
     def _outwards(self, distance: Distance, place: Place, told: Sequence[Place]) -> Row:
-        """A peer and those it told of, up to this peer or the first that is not farther."""
+        """A peer and its list, up to this peer or the first one that is not farther."""
         taken, peers = [place], {place.peer, self._me.peer}
         for one in told:
             if one.peer in peers or distance(one) <= distance(taken[-1]):
@@ -127,9 +127,9 @@ class Neighbourhood:
 def _follow(
     distance: Distance, row: Row, told: Row, is_closed: bool, most: int
 ) -> tuple[Row, bool | None]:
-    """A list after a peer told its own, and whether it covers the ring (None: as before).
+    """The list after a peer has sent its own, and whether it covers the ring (None: as before).
 
-    `told` begins with that peer; `is_closed` says that it goes round the ring.
+    `told` begins with that peer; `is_closed`: it covers the whole ring.
     """
     first = told[0]
     if row and row[0].peer != first.peer and distance(row[0]) < distance(first):

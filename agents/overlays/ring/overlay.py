@@ -1,8 +1,8 @@
 """A ring whose positions are hashes of addresses, with fingers (Stoica et al., SIGCOMM 2001).
 
-`ring` keeps the ring, `neighbourhood` its lists, `fingers` has the rules of fingers, `links` tells
-others. The ring is sparse: phases are those of the space of positions, and a phase that holds
-nobody has no finger.
+`ring` maintains the ring, `neighbourhood` its lists, `fingers` has the rules of fingers, `links`
+announces and records. The ring is sparse: phases are those of the space of positions, and an empty
+phase has no finger.
 """
 
 from collections.abc import Hashable
@@ -66,7 +66,7 @@ class RingOverlay(Protocol):
         return self.ring.next_hop(self.ring.circle.place_key(key))
 
     def on_start(self, now_us: int) -> Effects:
-        """Join, and begin the periodic work at a time of one's own."""
+        """Join, and begin the periodic work at a random time."""
         first_tick_us = self.random.randrange(int(self.settings.stabilise_s * 1e6))
         return [
             Record("agent_started"),
@@ -76,7 +76,7 @@ class RingOverlay(Protocol):
         ]
 
     def on_stop(self, now_us: int) -> Effects:
-        """Tell the neighbours."""
+        """Notify the neighbours."""
         return [*self.ring.leave(), Record("agent_left")]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
@@ -86,15 +86,15 @@ class RingOverlay(Protocol):
         return self._settle(self.ring.on_message(now_us, sender, message))
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Do what is due."""
+        """Do the work of a period."""
         return self._settle(self.ring.on_timer(now_us, name))
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Have a neighbour whose delay is known."""
+        """Add a neighbour whose delay is known."""
         return self._links.on_delay(delay)
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Go on without a peer that failed."""
+        """Remove a peer that failed."""
         if isinstance(content, PeerLost):
             return self._settle(self.ring.lose(now_us, content.peer))
         if isinstance(content, PeerRestarted):
@@ -102,7 +102,7 @@ class RingOverlay(Protocol):
         return []
 
     def _settle(self, effects: list[Effect]) -> list[Effect]:
-        """Tell others what has changed, before any message that a change leads to."""
+        """Record and announce changes, before any message that a change causes."""
         if self.ring.version == self._told_version:
             return effects
         self._told_version = self.ring.version
@@ -119,7 +119,7 @@ def placed_values(circle: Circle, position: int) -> dict[str, str]:
 
 
 def roles_of(ring: Ring) -> Roles:
-    """The links of a ring with what they are for."""
+    """The links of a ring with their roles."""
     roles: Roles = {}
     fingers = [("finger", place) for place in ring.fingers.places]
     successors = [("successor", place) for place in ring.near.successors[:1]]

@@ -1,14 +1,14 @@
 """One ring, of one epoch, as a peer sees it (Stoica et al., "Chord", SIGCOMM 2001).
 
-A peer looks up its own position by way of a contact, and so finds its successor; both tell each
+A peer looks up its own position through a contact, and so finds its successor; both inform each
 other, and whoever comes between two peers is asked by them whether it is alive. Neighbours exchange
 their lists in every period, and at once after a change. Fingers are looked up, too: all of them
 while anything changes, one after another later.
 
 We depart from Chord in these points:
 
-- A peer that knows nobody is a ring of its own, so to join and to mend a partition are the same:
-  every peer looks up its own position by way of a remembered peer now and then.
+- A peer without contacts is a separate ring, so joining and repairing a partition are the same:
+  every peer looks up its own position through a remembered peer now and then.
 - A peer enters the first place of a list only after it has sent a message itself. So tables do not
   change back and forth with what others have not noticed yet.
 - Lookups are recursive and may use all peers that are known; routes to keys use fingers alone.
@@ -138,7 +138,7 @@ class Ring:
             return self._on_lookup(now_us, message)
         place = Place(sender, message.own.position)
         if self.near.after(place) == 0 or place.position >= self.circle.modulus:
-            return []  # nobody shares a position with another
+            return []  # no two peers have the same position
         if type(message) is Leaving:
             return self._on_leaving(now_us, message, sender)
         effects = self._get_to_know(now_us, place, message.own)
@@ -154,7 +154,7 @@ class Ring:
         return self._settle(now_us, self._drop(peer))
 
     def restart(self, now_us: int, peer: PeerId) -> list[Effect]:
-        """Ask a peer that has forgotten everything to come back to its place."""
+        """Ask a restarted peer to return to its place."""
         effects = self._drop(peer)
         self._asked.discard(peer)
         return self._settle(now_us, [*effects, *self._ask([peer])])
@@ -189,7 +189,7 @@ class Ring:
         return [Send(to.peer, moved)]
 
     def _on_found(self, token: int, root: Place | None) -> list[Effect]:
-        """Take the answer to a lookup; nobody but this peer is the root if it is None."""
+        """Handle the answer to a lookup; None stands for this peer as the root."""
         what = token & 0xFF
         if self._awaited.get(what) != token:
             return []

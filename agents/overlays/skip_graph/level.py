@@ -1,23 +1,24 @@
-"""What a key knows of its ring on one level."""
+"""The knowledge of a key about its ring on one level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.overlays.skip_graph.keys import Key, common_levels
 
-_FEWEST_RIGHTS = 4  # so many neighbours in a row may fail at once
-_MOST_RIGHTS = 64  # whatever a neighbour says
+_FEWEST_RIGHTS = 4  # number of consecutive neighbours that may fail at once
+_MOST_RIGHTS = 64  # even if a neighbour names more
 
 
 @dataclass(slots=True)
 class Level:
     """The neighbours of a key on one level.
 
-    `rights` are the next ones to the right. There are at least some, and so many that another peer
-    with the same next bit and one with the other bit are among them, or all of the ring: then it
+    `rights` are the next keys to the right: a minimum number, and enough that another peer with the
+    same next bit and one with the other bit are among them, or all of the ring: then the level
     `is_closed`. So a key knows its neighbour on the next level, and whether its ring has both bits.
-    `left` is the key that is known to point here. `asked` is the key that was last asked to do so,
-    at `asked_us`, after so many `steps`; `hinted` was told that it should be the right neighbour.
+    `left` is the key whose right neighbour this key is. `asked` is the key that was last asked to
+    become that, at `asked_us`, after `steps` steps; `hinted` is the key that was notified that this
+    one is its left neighbour.
     """
 
     number: int
@@ -42,7 +43,7 @@ class Level:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is about to change, as far as this key knows."""
+        """Whether no change is known to be under way."""
         return self.asked is None and self.is_alone == (self.left is None) and self._is_enough()
 
     @property
@@ -54,7 +55,7 @@ class Level:
         return None
 
     def set_rights(self, rights: Sequence[Key]) -> bool:
-        """Take over the keys to the right, of which this key may be the last; was it news?"""
+        """Replace the keys to the right (possibly up to this key); returns whether they changed."""
         old = self.rights, self.is_closed
         others: list[Key] = []
         self.is_closed = False
@@ -75,7 +76,7 @@ class Level:
         return old != (self.rights, self.is_closed)
 
     def after(self, key: Key) -> tuple[Key, ...]:
-        """The keys to the right of one that is among them."""
+        """The keys to the right of one of them."""
         return self.rights[self.rights.index(key) + 1 :]
 
     def _is_enough(self) -> bool:

@@ -11,7 +11,7 @@ from agents.wire.codec import U8, message
 
 @message(200, role="join")
 class SetRight(Struct, frozen=True):
-    """Point right to me, if your right neighbour is the one that I expect."""
+    """A request: make me your right neighbour, if your present one is `expected`."""
 
     level: U8
     to: Key
@@ -21,7 +21,7 @@ class SetRight(Struct, frozen=True):
 
 @message(201, role="join")
 class RightSet(Struct, frozen=True):
-    """I point right to you; these come after you, you yourself last if the ring ends there."""
+    """Agreement: the receiver is the right neighbour; on a closed ring, it ends `rights`."""
 
     level: U8
     to: Key
@@ -31,7 +31,7 @@ class RightSet(Struct, frozen=True):
 
 @message(202, role="join")
 class Refused(Struct, frozen=True):
-    """I do not point to you: ask this one; if that is me, my right neighbour is another one."""
+    """Refusal: ask this key. If it is the sender, its right neighbour is not the expected one."""
 
     level: U8
     to: Key
@@ -42,7 +42,7 @@ class Refused(Struct, frozen=True):
 
 @message(203, role="join")
 class SetLeft(Struct, frozen=True):
-    """This one points right to you, or should."""
+    """A notification: the key `left` is, or should be, the left neighbour of the receiver."""
 
     level: U8
     to: Key
@@ -52,7 +52,7 @@ class SetLeft(Struct, frozen=True):
 
 @message(204, role="control")
 class Rights(Struct, frozen=True):
-    """My next neighbours to the right, the nearest first."""
+    """The sender's next neighbours to the right, the nearest first."""
 
     level: U8
     to: Key
@@ -62,7 +62,7 @@ class Rights(Struct, frozen=True):
 
 @message(205, role="join")
 class Unlink(Struct, frozen=True):
-    """I leave; these were my neighbours."""
+    """The sender leaves; these were its neighbours."""
 
     level: U8
     to: Key

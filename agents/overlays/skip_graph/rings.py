@@ -1,4 +1,4 @@
-"""The keys of one peer on the rings of a skip graph, and what goes on between them and others."""
+"""The keys of one peer on the rings of a skip graph, and their messages."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from agents.overlays.skip_graph.virtual_node import VirtualNode
 from agents.protocol import Effects, PeerId, Send
 
 _MOST_LOST = 64
-_LOST_US = 6_000_000  # after that, a peer that others name has started again
+_LOST_US = 6_000_000  # afterwards, a peer that others name has restarted
 
 
 class Rings:
@@ -18,7 +18,7 @@ class Rings:
     def __init__(self, me: PeerId) -> None:
         self._me = me
         self.nodes: dict[Key, VirtualNode] = {}
-        self._lost_us: dict[PeerId, int] = {}  # when peers were lost, the last ones last
+        self._lost_us: dict[PeerId, int] = {}  # times of losses, the latest ones last
         self._now_us = 0
         self._outgoing: deque[RingMessage] = deque()
 
@@ -35,7 +35,7 @@ class Rings:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is about to change, as far as this peer knows."""
+        """Whether no change is known to be under way."""
         return all(node.is_settled for node in self.nodes.values())
 
     def insert(self, now_us: int, key: Key, starts: Sequence[Key]) -> Effects:
@@ -47,26 +47,26 @@ class Rings:
         return self.flush(now_us)
 
     def delete(self, now_us: int, key: Key) -> Effects:
-        """Take a key off all rings."""
+        """Remove a key from all rings."""
         self.nodes.pop(key).leave()
         return self.flush(now_us)
 
     def check(self, now_us: int, starts: Sequence[Key]) -> Effects:
-        """See whether all links are as they should be."""
+        """Check all links."""
         self._now_us = now_us
         for node in self.nodes.values():
             node.check(now_us, starts)
         return self.flush(now_us)
 
     def try_again(self, now_us: int, starts: Sequence[Key]) -> Effects:
-        """Ask others where one was silent."""
+        """Ask another peer where one was silent."""
         self._now_us = now_us
         for node in self.nodes.values():
             node.try_again(now_us, starts)
         return self.flush(now_us)
 
     def on_message(self, now_us: int, sender: PeerId, message: RingMessage) -> Effects:
-        """Hand a message to the key that it is for."""
+        """Pass a message to its target key."""
         if message.of.peer != sender or message.to.peer != self._me:
             return ()
         self._now_us = now_us
@@ -75,7 +75,7 @@ class Rings:
         return self.flush(now_us)
 
     def lose(self, now_us: int, peer: PeerId) -> Effects:
-        """Do without a peer that is dead; others may speak of it until they notice as well."""
+        """Remove a dead peer; others may name it until they notice its failure as well."""
         self._now_us = now_us
         self._lost_us.pop(peer, None)
         self._lost_us[peer] = now_us
@@ -86,7 +86,7 @@ class Rings:
         return self.flush(now_us)
 
     def flush(self, now_us: int) -> Effects:
-        """What is to be sent, after messages between own keys were handed over."""
+        """The messages to send, after those between own keys were passed on."""
         effects: list[Send] = []
         while self._outgoing:
             message = self._outgoing.popleft()
@@ -108,7 +108,7 @@ class Rings:
             node.on_message(now_us, message)
 
     def _nearest(self, key: Key) -> Key:
-        """The own key closest before another one."""
+        """The closest own key before another key."""
         best = next(iter(self.nodes))
         for own in self.nodes:
             if is_between(best, own, key):

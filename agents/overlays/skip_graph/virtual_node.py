@@ -1,16 +1,16 @@
-"""One key on the rings of a skip graph: it links itself, level by level, and mends its links.
+"""One key on the rings of a skip graph: it is linked level by level, and repairs its links.
 
-Each key is responsible for its own link from the left. It asks a key that is on the same ring to
-point right to it (`SetRight`). That key does so if its right neighbour is the one expected, and
-tells the former one (`SetLeft`); or it names one that is closer (`Refused`), until there is none.
+Each key is responsible for the link from its left neighbour. It asks a key on the same ring to make
+it the right neighbour (`SetRight`). That key does so if its right neighbour is the expected one,
+and notifies the former one (`SetLeft`); or it names a closer key (`Refused`), until there is none.
 A right pointer is never wrong about order: it moves to a closer key when asked, and farther only
 when its key is lost or leaves.
 
-We depart from DDLL in three ways. Keys are never locked out while they join: each begins as a ring
-of its own on every level, and two rings that meet merge key by key, also after a partition of the
-network. The left pointer has no sequence number, as it is a copy that its owner checks: a key that
-is told of another left neighbour asks that one to point to it. And a key whose right neighbour
-fails goes on with the next of its `rights`, so repair begins on both sides.
+We depart from DDLL in three ways. Keys need not wait while others join: each begins as a separate
+ring on every level, and two rings that meet merge key by key, also after a partition of the
+network. The left pointer has no sequence number, because it is a copy that its owner checks: a key
+that is notified of another left neighbour asks that one to confirm it. A key whose right neighbour
+fails continues with the next of its `rights`, so repair begins on both sides.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,11 +30,11 @@ from agents.protocol import PeerId
 
 _MOST_LEVELS = 64
 _MOST_STEPS = 200
-_PATIENCE_US = 2_500_000  # until a key that was asked is taken for silent
+_PATIENCE_US = 2_500_000  # until a key that was asked counts as silent
 
 
 class VirtualNode:
-    """A key with its levels; `send` takes its messages, `is_lost` tells which peers are dead."""
+    """A key with its levels; `send` gets its messages, `is_lost` tests whether a peer is dead."""
 
     def __init__(
         self, key: Key, send: Callable[[RingMessage], None], is_lost: Callable[[PeerId], bool]
@@ -46,7 +46,7 @@ class VirtualNode:
 
     @property
     def known(self) -> set[Key]:
-        """All keys that this one knows."""
+        """All known keys."""
         found = {key for level in self.levels for key in level.rights}
         return found | {level.left for level in self.levels if level.left is not None}
 
@@ -59,7 +59,7 @@ class VirtualNode:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is about to change on any level, as far as this key knows."""
+        """Whether no change is known to be under way on any level."""
         return all(level.is_settled for level in self.levels)
 
     def seek(self, now_us: int, number: int, start: Key) -> None:
@@ -69,9 +69,9 @@ class VirtualNode:
         self._ask(now_us, level, start, expected=start)
 
     def check(self, now_us: int, starts: Sequence[Key]) -> None:
-        """See whether left neighbours point here, and whether levels fit those below them.
+        """Check the left neighbours, and that each level agrees with the one below.
 
-        From `starts`, the left neighbour on level 0 is looked for, which may be in another ring.
+        The left neighbour on level 0, which may be in another ring, is looked for from `starts`.
         """
         while len(self.levels) > 1 and self.levels[-1].is_alone and self.levels[-2].is_alone:
             self.levels.pop()
@@ -84,7 +84,7 @@ class VirtualNode:
             self.seek(now_us, 0, starts[0])
 
     def try_again(self, now_us: int, starts: Sequence[Key]) -> None:
-        """Ask somebody else where one that was asked is silent."""
+        """Ask another key where one was silent."""
         for level in self.levels:
             is_overdue = level.asked is not None and now_us > level.asked_us + _PATIENCE_US
             is_cut_off = level.asked is None and level.left is None and not level.is_alone
@@ -96,7 +96,7 @@ class VirtualNode:
                     self.seek(now_us, level.number, others[now_us // 7 % len(others)])
 
     def on_message(self, now_us: int, message: RingMessage) -> None:
-        """Follow a message to this key, or to its peer if the sender did not know its key."""
+        """Handle a message to this key, or to its peer if the sender did not know its key."""
         if message.of == self.key or message.level > min(
             _MOST_LEVELS - 1, common_levels(message.of, self.key)
         ):
@@ -119,7 +119,7 @@ class VirtualNode:
                     self._on_unlink(now_us, level, message)
 
     def lose(self, now_us: int, peer: PeerId) -> None:
-        """Do without the keys of a peer that is dead."""
+        """Remove the keys of a dead peer."""
         for level in self.levels:
             self._drop(now_us, level, {key for key in level.rights if key.peer == peer})
             if level.left is not None and level.left.peer == peer:
@@ -130,7 +130,7 @@ class VirtualNode:
                 self.seek(now_us, level.number, level.right)
 
     def leave(self) -> None:
-        """Tell the neighbours on all levels of each other."""
+        """Send the two neighbours on each level the other one."""
         for level in self.levels:
             left = level.left or self.key
             for to in dict.fromkeys((left, level.right)):
@@ -143,7 +143,7 @@ class VirtualNode:
         self._send(SetRight(level.number, to, self.key, expected))
 
     def _on_set_right(self, now_us: int, ask: SetRight) -> None:
-        """Point right to a key that is the next one, or say who may."""
+        """Make a key the right neighbour if it is the next one, or name a closer key."""
         level = self._level(ask.level)
         new, right = ask.of, level.right
         if right == new:
@@ -163,9 +163,9 @@ class VirtualNode:
         self._send(RightSet(level.number, new, self.key, _from(level, new)))
 
     def _on_right_set(self, now_us: int, level: Level, told: RightSet) -> None:
-        """Take a key that points here as the left neighbour, and what came after it as one's own.
+        """Make the sender the left neighbour, and use the keys after it.
 
-        A former left neighbour has to find the new one.
+        The former left neighbour must find the new one.
         """
         former, left = level.left, told.of
         if level.asked == left:
@@ -188,14 +188,14 @@ class VirtualNode:
             self._hint(now_us, level, left, former)
 
     def _compare_rights(self, level: Level, told: RightSet) -> None:
-        """Tell the left neighbour again what is to the right if it believes something else."""
+        """Send the left neighbour the keys to the right again if its own differ."""
         seen = Level(level.number, told.of)
         seen.set_rights((self.key, *level.rights))
         if told.rights != _from(seen, self.key):
             self._tell_rights(level)
 
     def _on_refused(self, now_us: int, level: Level, told: Refused) -> None:
-        """Ask the next one; a key that is dead will soon be replaced where it was named."""
+        """Ask the named key; a dead one will soon be replaced where it was named."""
         is_wrong = told.ask == self.key or common_levels(told.ask, self.key) < level.number
         if level.asked != told.of or is_wrong or level.steps > _MOST_STEPS:
             return
@@ -203,9 +203,9 @@ class VirtualNode:
             self._ask(now_us, level, told.ask, told.expected)
 
     def _on_set_left(self, now_us: int, level: Level, told: SetLeft) -> None:
-        """Ask a key that points here, or should, to do so; it may have to ask the left neighbour.
+        """Ask the named key to make this one its right neighbour.
 
-        That is where this key has a closer left neighbour, which has to be found from there.
+        If the present left neighbour is closer, that one is notified of the named key instead.
         """
         new = told.left
         if new in (self.key, level.left) or self._is_lost(new.peer):
@@ -232,7 +232,7 @@ class VirtualNode:
                 self.seek(now_us, level.number, told.left)
 
     def _drop(self, now_us: int, level: Level, gone: set[Key]) -> None:
-        """Do without some keys; the next one takes the place of the right neighbour."""
+        """Remove some keys; the next one becomes the right neighbour."""
         if not gone:
             return
         right = level.right
@@ -246,7 +246,7 @@ class VirtualNode:
             self._hint(now_us, level, level.right, self.key)
 
     def _hint(self, now_us: int, level: Level, to: Key, left: Key) -> None:
-        """Tell a key of one that points to it, or should."""
+        """Notify a key of its left neighbour."""
         hint = SetLeft(level.number, to, self.key, left)
         if to == self.key:
             self._on_set_left(now_us, level, hint)
@@ -254,7 +254,7 @@ class VirtualNode:
             self._send(hint)
 
     def _set_rights(self, now_us: int, level: Level, rights: Sequence[Key]) -> None:
-        """Have other neighbours to the right; the left one and the next level depend on them."""
+        """Change the right neighbours; the left neighbour and the next level depend on them."""
         if not level.set_rights(rights):
             return
         if level.is_alone:
@@ -267,7 +267,7 @@ class VirtualNode:
             self._send(Rights(level.number, level.left, self.key, level.rights))
 
     def _climb(self, now_us: int, level: Level, is_check: bool = False) -> None:
-        """Link on the next level if another peer is there, or see whether both levels agree."""
+        """Link on the next level if it has another peer, or check that both levels agree."""
         partner = level.partner
         if partner is None or level.number + 1 >= _MOST_LEVELS:
             return
@@ -285,7 +285,7 @@ class VirtualNode:
         return self.levels[number]
 
     def _starts(self, number: int, of: Key | None = None) -> list[Key]:
-        """The keys known that are on the ring of a key on a level."""
+        """The known keys on the ring of a key on a level."""
         other = of or self.key
         return sorted(
             key
@@ -295,6 +295,6 @@ class VirtualNode:
 
 
 def _from(level: Level, right: Key) -> tuple[Key, ...]:
-    """What is to the right of a right neighbour, up to itself where the ring is known to end."""
+    """The keys to the right of a right neighbour, up to itself if the ring is known to end."""
     end = (level.me, right) if level.is_closed else ()
     return (*level.after(right), *end)

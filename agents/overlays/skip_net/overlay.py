@@ -1,6 +1,6 @@
 """A peer of skip-net: one key on the rings of a skip graph, and routes by numeric identifier.
 
-The order of the keys is that of the addresses. The links of a peer are its neighbours on all
+Keys are ordered by addresses. The links of a peer are its neighbours on all
 levels, to both sides.
 """
 
@@ -31,7 +31,7 @@ from agents.protocol import (
 
 _STABLE_TICKS = 3
 _ROLE = "level"
-_NEW_TICKS = 5  # in which every check begins at a contact, as those may be on other rings
+_NEW_TICKS = 5  # every check begins at a contact, which may be on another ring
 _CHECKS_AT_CONTACTS = 3  # later, checks of links until one begins at a contact
 
 
@@ -53,20 +53,20 @@ class SkipNetOverlay(Protocol):
         self._is_alone = given.peers == 1
         self._is_placed = False
         self._watched: frozenset[PeerId] = frozenset()
-        self._delays_us: dict[PeerId, int] = {}  # of the neighbours that were measured
+        self._delays_us: dict[PeerId, int] = {}  # of measured neighbours
         self._measured_us: dict[PeerId, int] = {}
 
     def on_start(self, now_us: int) -> Effects:
-        """Look for one's place from a contact, and go on at a time of one's own."""
+        """Look for the own place from a contact, and begin the periodic work at a random time."""
         timer = SetTimer("tick", self.random.randrange(self._period_us))
         return [*self.rings.insert(now_us, self._key, self._starts()), timer, *self._settle()]
 
     def on_stop(self, now_us: int) -> Effects:
-        """Tell the neighbours of each other."""
+        """Send the two neighbours on each level the other one."""
         return self.rings.delete(now_us, self._key)
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Ask again where nobody answered, and check all links now and then."""
+        """Repeat unanswered messages, and check all links now and then."""
         self._tick += 1
         is_alone = self.rings.nodes[self._key].levels[0].is_alone
         self._count_settled(is_alone)
@@ -79,18 +79,18 @@ class SkipNetOverlay(Protocol):
         return [*effects, SetTimer("tick", self._period_us), *self._settle()]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Follow a message about a ring."""
+        """Handle a message about a ring."""
         return [*self.rings.on_message(now_us, sender, message), *self._settle()]
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
-        """Have a neighbour that was measured."""
+        """Add a measured neighbour."""
         if not delay.samples_us or delay.target not in self._watched:
             return ()
         self._measured_us[delay.target] = delay.min_us // 2
         return self._settle()
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Do without a peer that is lost; see whether one that restarted knows this one."""
+        """Remove a lost peer; check the links to one that restarted."""
         if isinstance(content, PeerLost):
             return [*self.rings.lose(now_us, content.peer), *self._settle()]
         if isinstance(content, PeerRestarted):
@@ -98,7 +98,7 @@ class SkipNetOverlay(Protocol):
         return ()
 
     def _starts(self) -> list[Key]:
-        """Keys from which level 0 can be looked for, one of them first."""
+        """Keys from which level 0 can be searched, in random order."""
         known = [*self.contacts, *self.rings.lost]
         return [_key_of(self.random.choice(known))] if known else []
 
@@ -112,7 +112,7 @@ class SkipNetOverlay(Protocol):
         self._settled_ticks = self._settled_ticks + 1 if is_settled else 0
 
     def _settle(self) -> Effects:
-        """Announce and record what has changed."""
+        """Announce and record changes."""
         peers = self.rings.neighbours
         effects: list[Effect] = []
         if peers != self._watched:

@@ -7,11 +7,11 @@ from agents.protocol import PeerId
 
 
 class NumericRouter(Router):
-    """Goes right along the ring of as many bits as this peer has in common with a key.
+    """Routes to the right along the ring of the bits that this peer has in common with a key.
 
-    So a route meets a peer with more bits in common. Where the ring has none, the root of the key
+    So a route reaches a peer with more bits in common. If the ring has none, the root of the key
     is the peer on it that is numerically closest. The neighbours that a key of a skip graph knows
-    to the right tell which of the two is true.
+    to the right decide between the two.
     """
 
     def __init__(self, node: VirtualNode) -> None:

@@ -1,4 +1,4 @@
-"""What an experiment may set of skip-net."""
+"""Settings of skip-net."""
 
 from typing import Annotated
 

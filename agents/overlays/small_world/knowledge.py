@@ -1,8 +1,8 @@
-"""What a peer knows of others' positions and interests, and which of them make the best fingers.
+"""A peer's knowledge of positions and interests of others, and the choice of fingers from it.
 
-Gossip carries samples of a pool of peers that were heard of lately. Beside it, the peers with most
+Gossip carries samples of a pool of recently known peers. In addition, the peers with most
 common topics are remembered in each phase. Fingers are chosen greedily: the peer with most common
-topics that no finger covers yet takes its phase, again and again.
+topics that no finger covers yet becomes the finger of its phase, repeatedly.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from agents.overlays.small_world.messages import Sample
 from agents.protocol import PeerId
 from agents.wire.codec import U32_MAX
 
-_POOL = 128  # peers that gossip may tell of
-_MOST_AGE_US = 120_000_000  # what is older is not told
+_POOL = 128  # peers in the pool of gossip
+_MOST_AGE_US = 120_000_000  # older samples are not sent
 _PIECE_TOPICS = 250
 _MOST_PIECES = 64
 _MOST_PARTIAL = 64
@@ -28,7 +28,7 @@ Topics = frozenset[int]
 
 
 class Known(NamedTuple):
-    """A peer with its topics, and when it said so itself."""
+    """A peer with its topics, and the time of its own message."""
 
     place: Place
     version: int
@@ -37,7 +37,7 @@ class Known(NamedTuple):
 
 
 class Knowledge:
-    """The peers that are known, by phase and for gossip."""
+    """The known peers, by phase and for gossip."""
 
     def __init__(
         self, me: Place, circle: Circle, phases: Sequence[Phase], per_phase: int, random: Random
@@ -47,7 +47,7 @@ class Knowledge:
         self._random = random
         self.mine: Topics = frozenset()
         self.version = 0  # of the own topics
-        self._pool: dict[PeerId, Known] = {}  # the last heard of last
+        self._pool: dict[PeerId, Known] = {}  # the most recent one last
         self._best: list[dict[PeerId, Known]] = [{} for _ in phases]
         self._partial: dict[tuple[PeerId, int], dict[int, Sample]] = {}
         self._forgotten_us: dict[PeerId, int] = {}
@@ -58,13 +58,13 @@ class Knowledge:
         return list(self._pool)
 
     def want(self, now_us: int, topics: Topics) -> None:
-        """Take the topics of this peer, and weigh all others by them."""
+        """Set the topics of this peer, and weigh all others by them."""
         sayable = frozenset(topic for topic in topics if topic <= U32_MAX)
         if sayable != self.mine or not self.version:
             self.mine, self.version = sayable, max(self.version + 1, now_us // 1_000)
 
     def take(self, now_us: int, sample: Sample) -> bool:
-        """Take in a sample; whether a peer is among the best of its phase that was not before."""
+        """Add a sample; returns whether a peer is newly among the best of its phase."""
         known = self._complete(now_us, sample)
         if known is None or known.heard_us <= self._forgotten_us.get(sample.peer, -1):
             return False
@@ -77,7 +77,7 @@ class Knowledge:
         return self._rank(known)
 
     def forget(self, now_us: int, peer: PeerId) -> None:
-        """Drop a peer that is gone, until somebody heard of it later than now."""
+        """Remove a failed peer, until a sample is more recent than now."""
         self._pool.pop(peer, None)
         for best in self._best:
             best.pop(peer, None)
@@ -94,7 +94,7 @@ class Knowledge:
         return [sample for known in told for sample in _pieces(now_us, known)]
 
     def choose(self) -> dict[int, Place]:
-        """The peers that cover most topics, by phase; phases where nobody does are left out."""
+        """The peers that cover most topics, by phase; phases without such a peer are left out."""
         chosen: dict[int, Place] = {}
         uncovered = set(self.mine)
         if self._best and (near := self._best[0]):  # the successor is a finger in any case
@@ -115,12 +115,12 @@ class Knowledge:
             if gain == -bound:
                 chosen[index] = place
                 uncovered -= topics
-            else:  # gains only fall, so the others' are no more than noted
+            else:  # gains only fall, so those of others are upper bounds
                 heappush(heap, (-gain, index, place, topics))
         return chosen
 
     def _rank(self, known: Known) -> bool:
-        """Remember a peer if it is among the best of its phase; whether it is new there."""
+        """Store a peer if it is among the best of its phase; returns whether it is new there."""
         distance = self._distance(known)
         index = next((i for i, phase in enumerate(self._phases) if phase.has(distance)), None)
         if index is None:
@@ -138,7 +138,7 @@ class Knowledge:
         return self._circle.distance(self._me.position, known.place.position)
 
     def _complete(self, now_us: int, sample: Sample) -> Known | None:
-        """All that a sample and the earlier pieces of the same version say, if it is all."""
+        """The complete topics from a sample and the earlier pieces of its version, or None."""
         is_sound = sample.piece < sample.pieces <= _MOST_PIECES
         if not is_sound or sample.position >= self._circle.modulus or sample.peer == self._me.peer:
             return None

@@ -1,6 +1,6 @@
-"""Learned fingers: each peer gossips positions and interests, and chooses by what it knows.
+"""Learned fingers: each peer gossips positions and interests, and chooses fingers from them.
 
-This is ours; the paper's greedy fingers need somebody who knows all interests.
+The paper does not have them; its greedy fingers require all interests in one place.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ _TOPIC_BYTES = 4
 
 
 class LearnedFingers(RandomFingers):
-    """The peers that were chosen, and any at random in phases without one."""
+    """The chosen peers, and random ones in phases without a chosen one."""
 
     def __init__(self, phases: Sequence[Phase], circle: Circle, me: Place, random: Random) -> None:
         super().__init__(phases, circle, random)
         self._me, self._circle = me, circle
         self._chosen: dict[int, Place] = {}
-        self.absent: list[PeerId] = []  # chosen, and not where they should be
+        self.absent: list[PeerId] = []  # chosen peers that are not at their positions
 
     def wanted(self, index: int) -> int:
         """The distance of the chosen peer."""
@@ -39,12 +39,12 @@ class LearnedFingers(RandomFingers):
         return self._circle.distance(self._me.position, place.position)
 
     def choose(self, chosen: dict[int, Place]) -> list[int]:
-        """Want other peers; returns the phases for which that is new."""
+        """Set the chosen peers; returns the phases that changed."""
         before, self._chosen = self._chosen, chosen
         return [i for i in range(len(self.phases)) if before.get(i) != chosen.get(i)]
 
     def note_root(self, index: int, root: Place | None) -> None:
-        """Note that a chosen peer is not there."""
+        """Record that a chosen peer is not at its position."""
         place = self._chosen.get(index)
         if place is not None and (root is None or root.peer != place.peer):
             self.absent.append(place.peer)
@@ -69,29 +69,29 @@ class Learning:
         self._count = settings.gossip_samples
         self._pause = 1  # periods to the next exchange
         self._learn_us = int(settings.learn_s * 1e6)
-        self._until_us = 0  # fingers are chosen again after what is new
+        self._until_us = 0  # choose fingers again after news
         self._is_new = self._is_due = True
 
     def start(self, now_us: int, topics: Topics) -> list[Effect]:
-        """Begin to gossip at a time of one's own."""
+        """Begin to gossip at a random time."""
         self._knowledge.want(now_us, topics)
         self._until_us = now_us + self._learn_us
         return [SetTimer(GOSSIP, self._random.randrange(self._period_us))]
 
     def want(self, now_us: int, topics: Topics) -> None:
-        """Choose for other topics from now on."""
+        """Choose fingers for other topics from now on."""
         if topics != self._knowledge.mine:
             self._knowledge.want(now_us, topics)
             self._until_us = now_us + self._learn_us
             self._is_new = self._is_due = True
 
     def lose(self, now_us: int, peer: PeerId) -> None:
-        """Choose no peer that failed."""
+        """Do not choose a failed peer."""
         self._knowledge.forget(now_us, peer)
         self._is_due = True
 
     def on_timer(self, now_us: int) -> tuple[list[Effect], list[int]]:
-        """Exchange samples with somebody; also returns the phases where another peer is chosen."""
+        """Exchange samples with a peer; also returns the phases with a new choice."""
         for peer in self._rule.absent:
             self.lose(now_us, peer)
         self._rule.absent.clear()
@@ -106,7 +106,7 @@ class Learning:
         return effects, changed
 
     def on_samples(self, now_us: int, sender: PeerId, message: Samples) -> list[Effect]:
-        """Learn from somebody, and answer."""
+        """Add the samples of a peer, and answer."""
         for sample in message.samples:
             self._is_new |= self._knowledge.take(now_us, sample)
         return self._tell(now_us, sender, wants_answer=False) if message.wants_answer else []

@@ -6,10 +6,10 @@ from agents.wire.codec import U16, U32, U64, Peer, message
 
 
 class Sample(Struct, frozen=True):
-    """A piece of what is known of a peer: its position, and some of its topics.
+    """A piece of the knowledge about a peer: its position, and some of its topics.
 
-    Of two versions the higher one counts; the `pieces` of one version make up all topics. So long
-    ago as `age_s` says the peer told this itself.
+    Of two versions the higher one counts; the `pieces` of one version make up all topics. The
+    peer itself sent this `age_s` ago.
     """
 
     peer: Peer
@@ -23,7 +23,7 @@ class Sample(Struct, frozen=True):
 
 @message(180, role="control")
 class Samples(Struct, frozen=True):
-    """What its sender knows of some peers; the receiver may answer with the same."""
+    """The sender's knowledge of some peers; the receiver may answer with its own."""
 
     wants_answer: bool
     samples: tuple[Sample, ...]

@@ -35,7 +35,9 @@ class SmallWorldOverlay(RingOverlay):
         """The ranks of the greedy fingers of each peer, by phase."""
         if settings.fingers != "greedy":
             return {}
-        from topologies.overlays.small_world import plan_fingers  # NumPy: not in every agent
+        from topologies.overlays.small_world import (
+            plan_fingers,
+        )  # imports NumPy, which not every agent needs
 
         rows = plan_fingers(whole.interests(), "greedy", settings.phases, whole.seed)
         return dict(enumerate(rows))
@@ -46,7 +48,7 @@ class SmallWorldOverlay(RingOverlay):
         self._workload = given.workload
 
     def place(self, given: Surroundings) -> tuple[Circle, int]:
-        """The position is the number, as a rank."""
+        """The position of this peer: its number as a rank."""
         return rank_circle(given.peers), given.number * RANK_SPACING
 
     def choose_rule(self, circle: Circle, given: Surroundings) -> FingerRule:
@@ -81,14 +83,14 @@ class SmallWorldOverlay(RingOverlay):
         return self._learning.on_samples(now_us, sender, message) if self._learning else []
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Do what is due on the ring or in gossip."""
+        """Do the work of a period of the ring or of gossip."""
         if name != GOSSIP or self._learning is None:
             return super().on_timer(now_us, name)
         effects, changed = self._learning.on_timer(now_us)
         return [*effects, *self._settle(self.ring.seek(now_us, changed))]
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Follow interests and failures."""
+        """Handle changes of interests and failures."""
         if self._learning is not None:
             if isinstance(content, Interests):
                 self._learning.want(now_us, content.contents)

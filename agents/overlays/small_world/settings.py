@@ -1,4 +1,4 @@
-"""What an experiment may set of a small-world overlay."""
+"""Settings of a small-world overlay."""
 
 from typing import Annotated, Literal
 
