@@ -142,6 +142,6 @@ METRICS = (
         (Input.EVENTS,),
         last_tree,
         why_null="no event says which tree it was published on",
-        note=lambda _: "of the events published on the tree of the last selection",
+        note=lambda _: "only events published on the tree of the last selection",
     ),
 )

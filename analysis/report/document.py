@@ -57,6 +57,7 @@ def gather(
         "flat": summary.flat_metrics(run.metrics),
         "part_words": summary.part_words(run.metrics),
         "shares": summary.shares(run.metrics),
+        "seconds": summary.seconds(run.metrics),
         "metrics_words": "Point at a name for its meaning, at a number for all digits.",
         "facts": summary.facts(run),
         "setup_words": "tdo rerun with the run's directory repeats the run.",

@@ -1,5 +1,6 @@
 """The words and numbers of a report: the experiment, the verdict, and metrics with meanings."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -135,19 +136,36 @@ def _present(value: Any) -> Any:
 
 def _row(name: str, words: Explanation, value: Any, notes: Mapping[str, str]) -> Row:
     unit = name_number(name).unit
-    if unit == "share" or unit in words.label.lower():  # shown in percent, or in the label already
-        unit = ""
+    if unit == "share" or re.search(rf"\b{re.escape(unit)}\b", words.label.lower()):
+        unit = ""  # shown in percent, or in the label already
     row = {"name": name, **words._asdict(), "unit": unit}
     return {**row, "value": value, "note": notes.get(name, "")}
 
 
 def part_words(metrics: Mapping[str, Any]) -> dict[str, str]:
-    """The words for each part of a metric, without those for the metric."""
+    """The words for each part of a metric, without those for what it is a part of."""
     return {
-        name: name_number(name).words.rpartition(", ")[2].rpartition(": ")[2]
+        name: _own_words(name)
         for name, _, _ in flat_metrics(metrics)
         if "." in name and find_metric(name.partition(".")[0])
     }
+
+
+def _own_words(name: str) -> str:
+    words, whole = name_number(name).words, name_number(name.rpartition(".")[0]).words
+    for separator in (", ", ": "):
+        if words.startswith(f"{whole}{separator}"):
+            return words.removeprefix(f"{whole}{separator}")
+    return words.rpartition(", ")[2].rpartition(": ")[2]
+
+
+def seconds(metrics: Mapping[str, Any]) -> list[str]:
+    """The numbers of `metrics.json` in seconds that are parts of metrics with other units."""
+    return [
+        name
+        for name, _, _ in flat_metrics(metrics)
+        if name_number(name).unit == "s" and name_number(name.partition(".")[0]).unit != "s"
+    ]
 
 
 def shares(metrics: Mapping[str, Any]) -> list[str]:

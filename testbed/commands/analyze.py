@@ -195,11 +195,11 @@ def _print_summary(metrics: Mapping[str, Any], seconds: float) -> None:
     from analysis.metrics.table import summary_lines
 
     for words, value in summary_lines(metrics):
-        print(f"  {words:32} {value}")
+        print(f"  {words:34} {value}")
     for name, check in metrics.get("checks", {}).items():
         found = f": {check['found']:,} of {check['expected']:,}"
         found = "" if state(check) == NOT_APPLICABLE else found
-        print(f"  {f'Check: {label_of(name)}':32} {state(check)}{found}")
+        print(f"  {f'Check: {label_of(name)}':34} {state(check)}{found}")
     for reason, count in metrics.get("capture_errors", {}).items():
         print(f"  not readable: {reason}, {count:,} times")
     for line in note_lines(metrics.get("notes", {})):

@@ -25,9 +25,10 @@ function inOrder(value) {
   return Object.entries(value).sort(([one], [other]) => place(one) - place(other));
 }
 
-/** A number of metrics.json; a share is in percent. */
+/** A number of metrics.json; a share is in percent, and seconds have their unit where the metric has another one. */
 function figureOf(name, value) {
-  const words = value === true ? "yes" : value === false ? "no" : data.shares.includes(name) && isNumber(value) ? `${read(100 * value)} %` : read(value);
+  const number = () => data.shares.includes(name) ? `${read(100 * value)} %` : data.seconds.includes(name) ? `${read(value)} s` : read(value);
+  const words = value === true ? "yes" : value === false ? "no" : isNumber(value) ? number() : read(value);
   return make("data", { value: String(value), "data-metric": name, title: isNumber(value) && !Number.isInteger(value) ? String(value) : null }, words);
 }
 

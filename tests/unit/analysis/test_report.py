@@ -14,6 +14,7 @@ import pytest
 from analysis.report import write_report
 from analysis.report.distributions import cumulate
 from analysis.report.explanations import read_groups
+from analysis.report.summary import metric_groups, part_words, seconds
 from testbed.cli import main
 from tests.fixtures.overlay_runs import random_overlay
 from tests.fixtures.report_runs import experiment, write_documents, write_run, write_table
@@ -221,6 +222,17 @@ def test_every_check_is_documented() -> None:
     checks = {name for group in read_groups() if group.of == "checks" for name in group.metrics}
     text = (ROOT / "docs" / "tables.md").read_text().partition("| check | holds if |")[2]
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == checks
+
+
+def test_parts_of_a_metric_have_different_names_and_units() -> None:
+    entries = {"mean": 4.0, "max": 9, "peers_mean": 3.0, "peers_max": 7, "pubsub": {"mean": 1.0}}
+    metrics = {"table_entries": entries, "warm_up": {"until_s": 8.8}, "routing_cost": 2.0}
+    words = part_words(metrics)
+    assert words["table_entries.peers_mean"] == "different peers, mean"
+    assert words["table_entries.pubsub.mean"] == words["table_entries.mean"] == "mean"
+    assert seconds(metrics) == ["warm_up.until_s"]
+    rows = {row["name"]: row["unit"] for group in metric_groups(metrics) for row in group["rows"]}
+    assert rows == {"table_entries": "", "warm_up": "events", "routing_cost": "s"}
 
 
 def test_a_distribution_is_thinned_but_keeps_its_ends() -> None:
