@@ -143,10 +143,12 @@ def _row(name: str, words: Explanation, value: Any, notes: Mapping[str, str]) ->
 
 
 def part_words(metrics: Mapping[str, Any]) -> dict[str, str]:
-    """The words for each part of a metric, without those for what it is a part of."""
+    """The words for each part of a metric, and group of parts, without those for the whole."""
+    numbers = [name for name, _, _ in flat_metrics(metrics)]
+    groups = dict.fromkeys(name.rpartition(".")[0] for name in numbers)
     return {
         name: _own_words(name)
-        for name, _, _ in flat_metrics(metrics)
+        for name in (*numbers, *groups)
         if "." in name and find_metric(name.partition(".")[0])
     }
 

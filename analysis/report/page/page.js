@@ -38,7 +38,7 @@ function headlineTiles(data) {
 }
 
 /** The words for a part of a metric. */
-const partWords = (name, key) => data.part_words[`${name}.${key}`] || key.replaceAll("_", " ");
+const partWords = (name, key) => data.part_words[`${name}.${key}`] || key.replace(/_us$/, " (µs)").replaceAll("_", " ");
 
 const isPlain = (value) => value === null || typeof value !== "object";
 
@@ -50,7 +50,7 @@ function valueOf(name, value) {
   const groups = inOrder(value).filter(([, part]) => !isPlain(part));
   return make("div", {},
     make("div", { class: "values" }, parts.map(([key, part]) => make("span", { class: "part" }, make("small", {}, partWords(name, key)), part === null ? make("span", { "data-null": `${name}.${key}` }, "–") : figureOf(`${name}.${key}`, part)))),
-    groups.map(([key, part]) => Array.isArray(part) && part.every(isPlain) ? make("div", { class: "note" }, `${key}: ${part.join(", ")}`) : make("details", {}, make("summary", { class: "note" }, key.replaceAll("_", " ")), valueOf(`${name}.${key}`, Array.isArray(part) ? Object.fromEntries(part.map((one, at) => [at + 1, one])) : part))));
+    groups.map(([key, part]) => Array.isArray(part) && part.every(isPlain) ? make("div", { class: "note" }, `${key}: ${part.join(", ")}`) : make("details", {}, make("summary", { class: "note" }, partWords(name, key)), valueOf(`${name}.${key}`, Array.isArray(part) ? Object.fromEntries(part.map((one, at) => [at + 1, one])) : part))));
 }
 
 /** A row for each metric; missing metrics with the same reason share a row. */
