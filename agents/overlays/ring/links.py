@@ -1,5 +1,7 @@
 """Records and announcements of the links of a ring overlay."""
 
+from collections.abc import Set as AbstractSet
+
 from agents.announcements import RingView, Watch
 from agents.protocol import (
     Announce,
@@ -27,7 +29,7 @@ class RingLinks:
         self._roles: Roles = {}
         self._delays_us: dict[PeerId, int] = {}  # measured at any time
         self._view: RingView | None = None
-        self._watched: set[PeerId] = set()
+        self._watched: AbstractSet[PeerId] = frozenset()
         self._announced: object = None
 
     @property
@@ -35,7 +37,9 @@ class RingLinks:
         """The peers at the other ends of the links."""
         return sorted(self._roles)
 
-    def update(self, view: RingView | None, roles: Roles, watched: set[PeerId]) -> list[Effect]:
+    def update(
+        self, view: RingView | None, roles: Roles, watched: AbstractSet[PeerId]
+    ) -> list[Effect]:
         """Record and announce changes; without a view, that of the ring is announced."""
         effects: list[Effect] = []
         if watched != self._watched:

@@ -67,6 +67,8 @@ class Ring:
         self._seen: object = None
         self._heard: dict[PeerId, tuple[int, Surrounding]] = {}  # with the version after it
         self._next_phase = 0
+        self._watched: frozenset[PeerId] = frozenset()
+        self._watched_at: object = None  # versions of the tables
 
     @property
     def view(self) -> RingView:
@@ -82,10 +84,14 @@ class Ring:
         )
 
     @property
-    def watched(self) -> set[PeerId]:
+    def watched(self) -> frozenset[PeerId]:
         """The peers whose failure this ring has to hear of."""
-        near = (*self.near.predecessors[:_WATCHED_BEFORE], *self.near.successors[:_WATCHED])
-        return {place.peer for place in (*near, *self.fingers.places)}
+        versions = (self.near.version, self.fingers.version)
+        if versions != self._watched_at:
+            self._watched_at = versions
+            near = (*self.near.predecessors[:_WATCHED_BEFORE], *self.near.successors[:_WATCHED])
+            self._watched = frozenset(place.peer for place in (*near, *self.fingers.places))
+        return self._watched
 
     def next_hop(self, position: int) -> PeerId | None:
         """The finger that is farthest without passing a position, else its root; None if own."""
@@ -212,9 +218,12 @@ class Ring:
         after = self._believed(now_us, own.successors)
         self._memory.hear(place.peer)
         self.near.take(place, before, after)
-        effects = self._meet(now_us, (*before, *after))
-        self._note_heard(now_us, place, own)
-        return effects
+        strangers = self.near.strangers((*before, *after))
+        if strangers:  # the question may be lost, so what was said has to count again
+            self._heard.pop(place.peer, None)
+        else:
+            self._note_heard(now_us, place, own)
+        return self._ask(one.peer for one in strangers)
 
     def _note_heard(self, now_us: int, place: Place, own: Surrounding) -> None:
         """Remember what a neighbour said, which is the same most times."""

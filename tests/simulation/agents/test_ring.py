@@ -184,6 +184,16 @@ def test_a_peer_that_others_name_is_asked_before_it_is_a_neighbour() -> None:
     assert ring.near.successors == [at(250), at(300), at(500), at(900)]
 
 
+def test_a_peer_that_may_be_a_neighbour_is_asked_until_it_answers() -> None:
+    ring = ring_of(at(300))
+    for period in range(2, 5):
+        assert tell(ring, at(300), at(900)) == [900]
+        assert tell(ring, at(300), at(900)) == []  # once in a period
+        ring.on_timer(period, ("tick", 0))
+    tell(ring, at(900))
+    assert tell(ring, at(300), at(900)) == []
+
+
 def test_a_lost_peer_is_not_taken_from_the_lists_of_others_for_a_while() -> None:
     ring = ring_of(at(300))
     tell(ring, at(300), at(400), at(500))
