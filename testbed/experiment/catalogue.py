@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from testbed.experiment.faults import FAULTS, TARGET_FORMS, Fault, FaultKind
+from testbed.experiment.faults import FAULTS, Fault, FaultKind
 from testbed.experiment.kinds import SECTIONS, find_kind
 from testbed.experiment.settings import Setting, settings_of
 from topologies.overlays.kinds import OVERLAYS, PUBSUBS, find_overlay, find_pubsub
@@ -84,7 +84,7 @@ def _describe_fault(fault: FaultKind) -> tuple[KnownSetting, ...]:
 def _describe_key(setting: Setting, fault: FaultKind) -> KnownSetting:
     described = replace(_describe(setting), default=None, is_required=True)
     if setting.name == "target":
-        return replace(described, description=TARGET_FORMS[fault.target])
+        return replace(described, description=fault.target_form)
     return described
 
 

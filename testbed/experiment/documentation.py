@@ -11,7 +11,7 @@ from testbed.experiment.catalogue import (
     describe_settings,
     list_kinds,
 )
-from testbed.experiment.faults import FAULTS, TARGET_FORMS
+from testbed.experiment.faults import FAULTS
 from testbed.experiment.file import Experiment
 
 PAGE = Path(__file__).parents[2] / "docs" / "experiment-file.md"
@@ -65,7 +65,7 @@ def _faults() -> Iterator[str]:
     yield from ("", "| action | meaning | target | also required |", "|---|---|---|---|")
     for action, kind in FAULTS.items():
         needs = ", ".join(f"`{key}`" for key in kind.needs)
-        yield f"| `{action}` | {kind.description} | {_code(TARGET_FORMS[kind.target])} | {needs} |"
+        yield f"| `{action}` | {kind.description} | {_code(kind.target_form)} | {needs} |"
 
 
 def _table(settings: Iterable[KnownSetting]) -> Iterator[str]:

@@ -6,7 +6,8 @@ any. Each backend has a method for each of the other actions: `testbed.simulatio
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -16,6 +17,7 @@ from testbed.experiment.settings import check_choice, read_settings
 from topologies.underlay import Underlay
 
 Target = Literal["agent", "link", "router", "routers"]
+LOWEST_ADDRESS = "lowest-address"  # of all agents that no fault has ended
 TARGET_FORMS: Mapping[Target, str] = {
     "agent": "name of the agent's host, as in 'h3'",
     "link": "the two ends of the link in either order, as in 'r1-r2'",
@@ -48,6 +50,14 @@ class FaultKind:
     planned_as: str = ""
     ends_agent: bool = False
     is_repair: bool = False
+
+    @property
+    def target_form(self) -> str:
+        """What a target may be."""
+        form = TARGET_FORMS[self.target]
+        if not self.ends_agent:
+            return form
+        return f"{form}, or '{LOWEST_ADDRESS}' for the running agent with the lowest address"
 
 
 FAULTS: Mapping[str, FaultKind] = {
@@ -126,10 +136,34 @@ def plan_faults(faults: Iterable[Fault], underlay: Underlay) -> list[Fault]:
         kind, where = FAULTS[fault.action], f"fault[{number}].target"
         if kind.planned_as:
             planned += _cut(where, fault, kind.planned_as, underlay)
+        elif kind.ends_agent and fault.target == LOWEST_ADDRESS:
+            planned.append(fault)
         else:
             _check_target(where, kind.target, fault.target, known[kind.target])
             planned.append(fault)
     return planned
+
+
+def name_agents(faults: Iterable[Fault], underlay: Underlay) -> list[Fault]:
+    """All faults of a run in the order of time, with a host in place of `LOWEST_ADDRESS`."""
+    hosts = [host.name for host in underlay.hosts]
+    hosts.sort(key=lambda name: IPv4Address(underlay.address[name]))
+    ended: set[str] = set()
+    named: list[Fault] = []
+    for fault in sorted(faults, key=lambda fault: fault.at_s):
+        if fault.target == LOWEST_ADDRESS:
+            running = [name for name in hosts if name not in ended]
+            if not running:
+                raise ExperimentError(
+                    f"fault: expected an agent that runs at {fault.at_s} s, found none"
+                )
+            fault = replace(fault, target=running[0])
+        if FAULTS[fault.action].ends_agent:
+            ended.add(fault.target)
+        elif FAULTS[fault.action].target == "agent":
+            ended.discard(fault.target)
+        named.append(fault)
+    return named
 
 
 def _known_targets(underlay: Underlay) -> Mapping[str, set[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.detached.state import RECORDING
-from testbed.experiment.faults import plan_faults
+from testbed.experiment.faults import name_agents, plan_faults
 from testbed.experiment.file import Experiment
 from testbed.ownership import hand_over
 from testbed.run.agents import assign_agents
@@ -84,7 +84,8 @@ def _run_in(
     faults = plan_faults(experiment.faults, underlay)
     workload = make_workload(experiment, underlay)
     specs = assign_agents(experiment, underlay, workload)
-    played = replace(experiment, faults=(*faults, *plan_churn(experiment, workload)))
+    faults = name_agents([*faults, *plan_churn(experiment, workload)], underlay)
+    played = replace(experiment, faults=tuple(faults))
     directory = create()
     if not is_of_sweep:  # a sweep has a directory for all of its runs
         say(f"{RECORDING}{directory.path}")

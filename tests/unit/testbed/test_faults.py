@@ -3,7 +3,7 @@
 import pytest
 
 from testbed.errors import ExperimentError
-from testbed.experiment.faults import Fault, plan_faults
+from testbed.experiment.faults import Fault, name_agents, plan_faults
 from topologies.underlay import Host, Link, Router, Underlay
 
 
@@ -43,3 +43,18 @@ def test_a_target_that_is_not_there_is_named(
         plan_faults([Fault(1, "link-down", "r1-r2"), Fault(1, action, target)], square)
     said = str(raised.value)
     assert said.startswith("fault[1].target") and expected in said and found in said
+
+
+def test_the_lowest_address_is_that_of_an_agent_that_still_runs(square: Underlay) -> None:
+    kills = [Fault(at_s, "kill-agent", "lowest-address") for at_s in (1, 3, 5)]
+    churn = [Fault(2, "restart-agent", "h1"), Fault(4, "restart-agent", "h1")]
+    planned = plan_faults(kills, square)
+    named = name_agents([*planned, *churn], square)
+    assert [(fault.at_s, fault.target) for fault in named] == [
+        (1, "h1"), (2, "h1"), (3, "h1"), (4, "h1"), (5, "h1"),
+    ]  # fmt: skip
+    assert [fault.target for fault in name_agents(planned[:2], square)] == ["h1", "h2"]
+    with pytest.raises(ExperimentError, match="runs at 5 s, found none"):
+        name_agents(planned, square)
+    with pytest.raises(ExperimentError, match="found 'lowest-address'"):
+        plan_faults([Fault(1, "restart-agent", "lowest-address")], square)
