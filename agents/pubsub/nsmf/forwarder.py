@@ -90,6 +90,7 @@ class Nsmf(Protocol):
         self._keep_us = int(self.settings.keep_s * 1e6) * _REMEMBERED
         self._seen_us: dict[int, int] = {}  # when each event was first seen, the oldest first
         self._delivered: set[int] = set()
+        self._early: list[Publish] = []  # published before this peer had a place on a ring
         self._version = -1
         self._is_ready = False
         self._unprepared: set[int] = set()
@@ -121,7 +122,8 @@ class Nsmf(Protocol):
         elif isinstance(content, EpochBegun):
             self._current = self._rings.get(content.epoch, self._current)
             self._has_begun = True
-            effects += self._end_quiet()
+            if content.epoch not in self._unprepared:
+                effects += self._end_quiet()
             self._undrained = {epoch for epoch in self._rings if epoch < content.epoch}
         elif isinstance(content, EpochEnded):
             effects += self._end_epoch(content.epoch)
@@ -172,9 +174,13 @@ class Nsmf(Protocol):
         tables = Tables(now_us, self.me, view, self._topics)
         self._rings[view.epoch] = tables
         self._unprepared.add(view.epoch)
+        effects: list[Effect] = [Announce(PreparesEpoch(view.epoch)), *tables.start(now_us)]
         if self._current is None:
             self._current = tables
-        return [Announce(PreparesEpoch(view.epoch)), *tables.start(now_us)]
+            early, self._early = self._early, []
+            for publish in early:
+                effects += self._publish(now_us, publish)
+        return effects
 
     def _end_epoch(self, epoch: int) -> Effects:
         """Forget the ring of an epoch."""
@@ -200,6 +206,7 @@ class Nsmf(Protocol):
         """Send an event to the whole ring."""
         tables = self._current
         if tables is None:
+            self._early.append(publish)
             return ()
         self._remember(now_us, publish.event_id)
         self._delivered.add(publish.event_id)  # the application has delivered it

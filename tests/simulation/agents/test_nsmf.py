@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from agents.announcements import EpochBegun, EpochEnded, Place, RingView
+from agents.announcements import EpochBegun, EpochEnded, Place, Publish, RingView
 from agents.protocol import PeerId, Protocol, Surroundings
 from agents.pubsub.nsmf.division import Rule
 from agents.pubsub.nsmf.forwarder import BeaConvey, Nsmf
@@ -208,6 +208,16 @@ def test_a_new_epoch_while_events_flow_loses_and_repeats_nothing() -> None:
     assert peers.run(3).faults(everybody) == []
     assert {tables_of(peers, n).epoch for n in everybody} == {1}
     assert wrong_tables(peers, 5) == []
+
+
+def test_what_is_published_before_there_is_a_ring_is_sent_later() -> None:
+    pubsub = Nsmf(Surroundings(1, (), Random(1), Nsmf.Settings()))
+    assert list(pubsub.on_announcement(1, Publish(7, 3, b""))) == []
+    view = RingView(0, 2 << 40, Place(2, 1 << 40), (Place(2, 1 << 40),), (), 4, 1 << 40)
+    pubsub.on_announcement(2, view)
+    held = list(pubsub._custody.open_messages())
+    assert [(event.event_id, event.topic, event.epoch) for event in held] == [(7, 3, 4)]
+    assert pubsub._early == []
 
 
 def run_on_ring(folder: Path, **changes: Any) -> tuple[Path, dict[str, Any]]:
