@@ -23,6 +23,7 @@ from agents.protocol import Compute, PeerId
 _MASTER_BITS = 10
 _MOST_PIECES = 4_096
 _MOST_EPOCH = (1 << 32) - 1
+_REPEAT_US = 3_000_000
 
 Letters = list[tuple[PeerId, Plan | Commit | Retire]]
 
@@ -36,7 +37,7 @@ class Known:
     version: int = -1  # of the topics
     parts: dict[int, tuple[int, ...]] = field(default_factory=dict)
     parts_version: int = -1
-    told: set[object] = field(default_factory=set)
+    told_us: dict[object, int] = field(default_factory=dict)  # when it was told what
 
     @property
     def current(self) -> int:
@@ -111,15 +112,15 @@ class Master:
     def repeat(self, peer: PeerId) -> None:
         """Send a peer again what it may have missed."""
         if peer in self._known:
-            self._known[peer].told.clear()
+            self._known[peer].told_us.clear()
 
     def advance(self, now_us: int) -> Letters:
         """The messages to send now."""
         self._committed = max([self._committed, *(one.current for one in self._known.values())])
-        letters = self._prepare()
+        letters = self._prepare(now_us)
         letters += self._place_others(now_us)
-        letters += self._commit()
-        return [*letters, *self._retire()]
+        letters += self._commit(now_us)
+        return [*letters, *self._retire(now_us)]
 
     def compute(self, now_us: int) -> Compute | None:
         """A new plan, if it is time for one."""
@@ -182,7 +183,7 @@ class Master:
             for one in statuses
         )
 
-    def _prepare(self) -> Letters:
+    def _prepare(self, now_us: int) -> Letters:
         """Send the parts of a new plan."""
         layout = self._layout
         if layout is None or layout.epoch <= self._committed:
@@ -190,7 +191,9 @@ class Master:
         return [
             (peer, layout.plan_for(peer, self._known))
             for peer in sorted(self._known)
-            if peer in layout.position and self._tell_once(peer, ("plan", layout.epoch))
+            if peer in layout.position
+            and not self._known[peer].has_ring(layout.epoch)
+            and self._may_tell(now_us, peer, ("plan", layout.epoch))
         ]
 
     def _place_others(self, now_us: int) -> Letters:
@@ -207,7 +210,7 @@ class Master:
             return []
         letters: Letters = []
         for peer in lost:
-            if self._tell_once(peer, ("place", layout.epoch)):
+            if self._may_tell(now_us, peer, ("plan", layout.epoch)):
                 position = self._best_place(layout, peer)
                 if position is not None:
                     layout.position[peer] = position
@@ -244,7 +247,7 @@ class Master:
         self._layout = Layout(self._committed, ranks, position, {})
         return self._layout
 
-    def _commit(self) -> Letters:
+    def _commit(self, now_us: int) -> Letters:
         """Begin an epoch when all peers have prepared for it, and later for each further peer."""
         layout = self._layout
         if layout is not None and layout.epoch > self._committed:
@@ -257,23 +260,25 @@ class Master:
             (peer, Commit(self._committed))
             for peer, one in sorted(self._known.items())
             if one.current != self._committed
-            and one.is_settled(self._committed)
-            and self._tell_once(peer, ("commit", self._committed))
+            and one.has_ring(self._committed)
+            and self._may_tell(now_us, peer, ("commit", self._committed))
         ]
 
-    def _retire(self) -> Letters:
+    def _retire(self, now_us: int) -> Letters:
         """End earlier epochs that no peer needs."""
         if not self._committed or not self._is_in_use(drained=True):
             return []
         return [
             (peer, Retire(self._committed))
             for peer in sorted(self._known)
-            if self._tell_once(peer, ("retire", self._committed))
+            if ("retire", self._committed) not in self._known[peer].told_us
+            and self._may_tell(now_us, peer, ("retire", self._committed))
         ]
 
-    def _tell_once(self, peer: PeerId, what: object) -> bool:
-        told = self._known[peer].told
-        if what in told:
+    def _may_tell(self, now_us: int, peer: PeerId, what: object) -> bool:
+        """Whether it is time to tell a peer, which did not listen if it followed another master."""
+        told_us = self._known[peer].told_us
+        if now_us - told_us.get(what, -_REPEAT_US) < _REPEAT_US:
             return False
-        told.add(what)
+        told_us[what] = now_us
         return True

@@ -62,6 +62,8 @@ from agents.protocol import (
 from agents.wire.codec import U32_MAX
 
 _WORK = "work"
+_REPORT = "report"
+_REPORT_US = 200_000  # after which a new master is likely to be the last one
 _QUIET_PERIODS = 3
 _PIECE_TOPICS = 300
 
@@ -97,7 +99,7 @@ class BeaConveyOverlay(Protocol):
         self._is_wanted_told = False
         self._links = RingLinks("overlay")
         self._announced: dict[int, int] = {}  # versions of rings by epoch
-        self._watched: set[PeerId] = set()
+        self._depends_on: object = None  # rings, the master, and whom it knows
 
     @property
     def ring(self) -> Ring:
@@ -143,6 +145,8 @@ class BeaConveyOverlay(Protocol):
         if name == _WORK:
             effects: list[Effect] = [SetTimer(_WORK, self._period_us), *self._work(now_us)]
             return self._settle(now_us, effects)
+        if name == _REPORT:
+            return self._settle(now_us, self._report(now_us))
         assert isinstance(name, tuple)
         ring = self.rings.get(name[1])
         return self._settle(now_us, ring.on_timer(now_us, name)) if ring is not None else []
@@ -230,6 +234,8 @@ class BeaConveyOverlay(Protocol):
 
     def _on_belief(self, now_us: int, sender: PeerId, chief: PeerId) -> list[Effect]:
         """Consider the lowest known address the master."""
+        if sender == self.chief != chief:  # it is not the master, or not yet: it has noted nothing
+            self._told, self._is_wanted_told = None, False
         lowest = min(chief or sender, sender)
         if lowest < self.chief and not self._memory.is_doubtful(now_us, lowest):
             return self._follow(now_us, lowest)
@@ -248,7 +254,8 @@ class BeaConveyOverlay(Protocol):
         if view.predecessor is not None:
             links |= {view.predecessor.peer} - {chief}
         tell = [Send(peer, Belief(chief)) for peer in sorted(links)]
-        return [Record("master_chosen", {"master": chief}), *tell]
+        report = SetTimer(_REPORT, _REPORT_US)
+        return [Record("master_chosen", {"master": chief}), report, *tell]
 
     def _lose(self, now_us: int, peer: PeerId) -> list[Effect]:
         effects = [e for _, ring in sorted(self.rings.items()) for e in ring.lose(now_us, peer)]
@@ -329,7 +336,8 @@ class BeaConveyOverlay(Protocol):
         ring.seed(before, others, [f for f in fingers if f[1].peer in alive], len(others) < 16)
         self.rings[plan.epoch], self._planner = ring, self.chief
         self.epochs.note_plan(now_us, plan.epoch)
-        return [*effects, *ring.start(now_us, self.random.randrange(self._period_us))]
+        started = ring.start(now_us, self.random.randrange(self._period_us))
+        return [*effects, *started, *self._report(now_us)]
 
     def _rule(self, circle: Circle, plan: Plan) -> FingerRule:
         """The planned fingers, or plain ones for a peer without a plan."""
@@ -380,18 +388,19 @@ class BeaConveyOverlay(Protocol):
                 changed = True
                 if epoch:
                     told.append(Announce(ring.view))
-        watched = {peer for ring in self.rings.values() for peer in ring.watched} | {self.chief}
-        if self.master is not None:
-            watched |= set(self.master.peers)
-        watched.discard(self.me)
-        if changed or watched != self._watched:
-            self._watched = watched
+        peers = frozenset(self.master.peers) if self.master is not None else None
+        depends_on = (tuple(self.rings), self.chief, peers)
+        if changed or depends_on != self._depends_on:
+            self._depends_on = depends_on
             told = [*self._tell_links(), *told]
         return [*told, *effects]
 
     def _tell_links(self) -> list[Effect]:
         roles: Roles = roles_of(self.ring) if self.current else {}
-        return self._links.update(None, roles, self._watched)
+        watched = {self.chief}.union(*(ring.watched for ring in self.rings.values()))
+        if self.master is not None:
+            watched |= set(self.master.peers)
+        return self._links.update(None, roles, watched - {self.me})
 
 
 def _pieces(version: int, topics: frozenset[int]) -> list[Wants]:

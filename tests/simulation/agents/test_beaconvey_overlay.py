@@ -225,6 +225,39 @@ def test_a_new_master_completes_an_epoch_that_began_for_some() -> None:
     assert [one for one in made.advance(1) if one[0] == 2] == [(2, Commit(8))]
 
 
+def test_a_peer_that_did_not_listen_is_told_again() -> None:
+    made = master(1, 2)
+    compute = made.compute(5 * S)
+    assert compute is not None
+    epoch = compute.name[1]
+    made.on_computed(6 * S, epoch, ([0, 1], [[1], [0]]))
+    plans = [(peer, 6 * S) for peer in (1, 2)]
+    assert [(peer, 6 * S) for peer, _ in made.advance(6 * S)] == plans
+    assert made.advance(7 * S) == []
+    assert [peer for peer, _ in made.advance(10 * S)] == [1, 2]
+    made.on_status(11 * S, 2, Status(2, 0, 0, 0, epoch, False, True))
+    assert [peer for peer, _ in made.advance(14 * S)] == [1]
+
+
+def test_a_peer_that_came_later_publishes_as_soon_as_it_has_a_place() -> None:
+    made = master()
+    made.on_status(0, 1, Status(1, 8, 0, 2, 8, True, True))
+    made.on_status(0, 2, Status(1, 0, 0, 0, 8, False, True))
+    assert [one for one in made.advance(1) if one[0] == 2] == [(2, Commit(8))]
+
+
+def reports(effects: Any) -> set[type]:
+    return {type(e.message) for e in effects if isinstance(e, Send)} & {Status, Wants}
+
+
+def test_a_peer_reports_again_to_a_master_that_was_none_yet() -> None:
+    overlay = follower()
+    assert reports(overlay.on_timer(200_000, "report")) == {Status, Wants}
+    assert reports(overlay.on_timer(2 * S, "work")) == set()
+    overlay.on_message(2 * S, 2, Belief(1 << 31))  # it still follows another one
+    assert reports(overlay.on_timer(3 * S, "work")) == {Status, Wants}
+
+
 def test_a_peer_is_placed_beside_the_one_with_most_common_topics() -> None:
     layout = Layout(8, 3, {1: 0, 2: RANK_SPACING, 3: 2 * RANK_SPACING}, {})
     assert layout.place_beside(3) == 2 * RANK_SPACING + RANK_SPACING // 2
