@@ -3,7 +3,8 @@
 The publisher records when an event is done (`event_done`). An event whose publisher ended before
 that is not owed to any host. A host stays if it is up and subscribed from shortly before the event
 until it is done, and at least as long as a subscriber may need to find another parent after its
-parent has failed.
+parent has failed. An agent is up once it has a place in the overlay, where
+that is recorded (`placed`).
 """
 
 import pandas as pd
@@ -18,6 +19,26 @@ def done_times(records: AgentRecords) -> pd.Series:
     return records.frame("event_done", {"event_id": "int64"}).groupby("event_id")["time_us"].min()
 
 
+def while_placed(wanted: pd.DataFrame, records: AgentRecords) -> pd.DataFrame:
+    """From when until when hosts wanted events and had a place, where agents record places."""
+    placed = records.frame("placed", {})[["host", "time_us"]].sort_values("time_us")
+    if placed.empty:
+        return wanted
+    started = records.frame("agent_started", {})[["host", "time_us"]].sort_values("time_us")
+    spans = pd.merge_asof(
+        wanted.sort_values("from_us"), started.rename(columns={"time_us": "start_us"}),
+        left_on="from_us", right_on="start_us", by="host",
+    )  # fmt: skip
+    spans["start_us"] = spans["start_us"].fillna(0).astype("int64")
+    spans = pd.merge_asof(
+        spans.sort_values("start_us"), placed.rename(columns={"time_us": "placed_us"}),
+        left_on="start_us", right_on="placed_us", by="host", direction="forward",
+    )  # fmt: skip
+    spans = spans.dropna(subset=["placed_us"])
+    from_us = spans[["from_us", "placed_us"]].max(axis=1).astype("int64")
+    return spans.assign(from_us=from_us)[list(wanted.columns)]
+
+
 def owed_in_custody(
     matches: pd.DataFrame,
     wanted: pd.DataFrame,
@@ -28,7 +49,7 @@ def owed_in_custody(
 ) -> pd.DataFrame:
     """The table `matches` with `is_owed` and `is_steady` as custody promises deliveries.
 
-    `wanted` has the times from and until which hosts wanted events, while they were up.
+    `wanted` has the times from and until which hosts wanted events, while they were up and placed.
     """
     orphans = _orphans(matches, ends, done)
     spans = matches[["event_id", "host", "published_us"]].merge(wanted, on=["event_id", "host"])

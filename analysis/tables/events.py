@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis.agent_records import AgentRecords
 from analysis.run_directory import RecordedRun
-from analysis.tables.custody import done_times, owed_in_custody
+from analysis.tables.custody import done_times, owed_in_custody, while_placed
 from analysis.tables.event_paths import EventPaths
 from analysis.tables.host_paths import HostPaths
 from analysis.tables.interests import interest_spans, is_wanted, wanted_events
@@ -81,7 +81,8 @@ def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
     asked = matches(events, wanted, ends, orphans, delivered, paths)
     done = done_times(records)
     if not done.empty:
-        asked = owed_in_custody(asked, wanted, ends, done, SETTLE_US, end_us)
+        present = while_placed(wanted, records)
+        asked = owed_in_custody(asked, present, ends, done, SETTLE_US, end_us)
     got = deliveries(delivered, events, came, asked, paths, ways)
     return EventTables(events, asked, came, got, later)
 

@@ -2,7 +2,13 @@
 
 import pandas as pd
 
-from analysis.tables.custody import STAY_US, count_repeats, done_times, owed_in_custody
+from analysis.tables.custody import (
+    STAY_US,
+    count_repeats,
+    done_times,
+    owed_in_custody,
+    while_placed,
+)
 from tests.fixtures.event_frames import frame_of, records_of
 
 SETTLE_US, END_US = 2_000_000, 1_000_000_000
@@ -54,6 +60,26 @@ def test_an_event_is_owed_unless_its_publisher_ended_before_it_was_done() -> Non
     assert judge(spans, ends=(("p", done_us + 1), ("p", AT_US - 1)))["a"] == (True, True)
     assert judge(spans, None, ends=(("p", done_us + 1),))["a"] == (False, True)
     assert judge(spans, None)["a"] == (True, True)
+
+
+def test_an_agent_is_up_once_it_has_a_place_in_each_of_its_lives() -> None:
+    wanted = pd.DataFrame(
+        [(1, "a", 10, 50), (2, "a", 70, 90), (3, "a", 85, 90), (4, "b", 10, 90), (5, "a", 95, 99)],
+        columns=["event_id", "host", "from_us", "until_us"],
+    )
+    said = [
+        (time_us, host, what, {})
+        for time_us, host, what in [
+            (10, "a", "agent_started"), (20, "a", "placed"), (30, "a", "placed"),
+            (70, "a", "agent_started"), (80, "a", "placed"), (95, "a", "agent_started"),
+            (10, "b", "agent_started"), (10, "b", "placed"),
+        ]
+    ]  # fmt: skip
+    found = while_placed(wanted, records_of(*said)).sort_values("event_id")
+    assert found.to_numpy().tolist() == [
+        [1, "a", 20, 50], [2, "a", 80, 90], [3, "a", 85, 90], [4, "b", 10, 90],
+    ]  # fmt: skip
+    assert while_placed(wanted, records_of(*said[:1])) is wanted
 
 
 def test_a_restarted_agent_is_another_one() -> None:
