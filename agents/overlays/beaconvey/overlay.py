@@ -202,7 +202,7 @@ class BeaConveyOverlay(Protocol):
             case Belief():
                 return self._on_belief(now_us, sender, message.master)
             case Status() | Wants() if self.master is None:
-                return [Send(sender, Belief(self.chief))]
+                return [Send(sender, Belief(self.chief), reliable=True)]
             case Status():
                 assert self.master is not None
                 self.master.on_status(now_us, sender, message)
