@@ -397,7 +397,8 @@ class BeaConveyOverlay(Protocol):
 
     def _tell_links(self) -> list[Effect]:
         roles: Roles = roles_of(self.ring) if self.current else {}
-        watched = {self.chief}.union(*(ring.watched for ring in self.rings.values()))
+        control, planned = self.rings[0], [ring for epoch, ring in self.rings.items() if epoch]
+        watched = {self.chief, *control.watched_near}.union(*(ring.watched for ring in planned))
         if self.master is not None:
             watched |= set(self.master.peers)
         return self._links.update(None, roles, watched - {self.me})

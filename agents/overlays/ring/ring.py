@@ -67,7 +67,7 @@ class Ring:
         self._seen: object = None
         self._heard: dict[PeerId, tuple[int, Surrounding]] = {}  # with the version after it
         self._next_phase = 0
-        self._watched: frozenset[PeerId] = frozenset()
+        self._watched: tuple[frozenset[PeerId], frozenset[PeerId]] = (frozenset(), frozenset())
         self._watched_at: object = None  # versions of the tables
 
     @property
@@ -86,11 +86,20 @@ class Ring:
     @property
     def watched(self) -> frozenset[PeerId]:
         """The peers whose failure this ring has to hear of."""
+        return self._watch_lists()[1]
+
+    @property
+    def watched_near(self) -> frozenset[PeerId]:
+        """Of these the neighbours; a failed finger is replaced when it is looked up again."""
+        return self._watch_lists()[0]
+
+    def _watch_lists(self) -> tuple[frozenset[PeerId], frozenset[PeerId]]:
         versions = (self.near.version, self.fingers.version)
         if versions != self._watched_at:
-            self._watched_at = versions
             near = (*self.near.predecessors[:_WATCHED_BEFORE], *self.near.successors[:_WATCHED])
-            self._watched = frozenset(place.peer for place in (*near, *self.fingers.places))
+            peers = frozenset(place.peer for place in near)
+            fingers = frozenset(place.peer for place in self.fingers.places)
+            self._watched_at, self._watched = versions, (peers, peers | fingers)
         return self._watched
 
     def next_hop(self, position: int) -> PeerId | None:
