@@ -1,11 +1,11 @@
-"""Custody of events: whoever sends a part of an event keeps it until the receiver reports it done.
+"""Custody of events: the sender of a part of an event keeps it until the receiver reports it done.
 
 A reliable message is acknowledged by the next peer. If that peer crashes before it has passed the
-event on, the event is lost, and nobody notices. With custody a crash costs only time.
+event on, the event is lost without notice. With custody a crash costs only time.
 
 A *part* is what one peer has to do for an event: reach the subscribers of a range or of a subtree,
-or relay the event to the peer that does. A part is done when all messages that the peer sent on
-for it are done; a part without messages is done at once. The peer then reports it to whoever sent
+or relay the event to the peer that does. A part is done when all messages that the peer sent on for
+it are done; a part without messages is done at once. The peer then reports it to the peer that sent
 it. A message whose receiver is lost, restarted, does not know it or never acknowledged it returns
 to the forwarder, which decides again where it goes.
 
@@ -14,7 +14,7 @@ Events may reach a peer twice: forwarders have to deliver them once.
 How a forwarder uses it
 -----------------------
 A forwarder is a publish/subscribe protocol. It owns one `Custody`, adds `Custody.messages` to its
-own, and hands on what concerns custody: `on_message` for these messages, `on_timer` for names for
+own, and calls these methods of custody: `on_message` for these messages, `on_timer` for names for
 which `is_own_timer` holds, and every `on_give_up` and `on_announcement`. A message that carries an
 event has a field `token: U32`, which custody fills in; the forwarder makes it with 0. Each of these
 methods returns effects, and so do those below.
@@ -49,17 +49,17 @@ this peer follows, waits for a handled part of its own:
     handled = custody.delegate(now_us, part, key)   # and go on with it as with a part that arrived
 
 A message returns: `Forwarder.on_part_returned(now_us, part, message, receiver)` is to send it
-again, hold it, split it, or do nothing if nobody is left to receive it. `receiver` is None for a
+again, hold it, split it, or do nothing if there is no receiver any more. `receiver` is None for a
 message that was held. Custody settles the part afterwards. Held messages return twice a second, and
 when the forwarder calls `retry`, as after a change of its tables.
 
 Crashes and restarts
 --------------------
 Tokens begin at the clock, so a report to a former incarnation never matches one of the present one;
-a report counts only if it comes from the receiver of the token. Receivers that take longer than
-half a second are watched (`Watch`), and asked after two (`Inquiry`): one that has restarted unseen
-does not know the token, and one whose report was lost repeats it. When a sender dies, what it sent
-is still carried out; its own sender resends the part elsewhere.
+a report counts only if it comes from the receiver of the token. Receivers that take longer than half a second are watched (`Watch`), and asked after
+two (`Inquiry`): one that has restarted undetected does not know the token, and one whose report was
+lost repeats it. When a sender dies, what it sent is still carried out; its own sender resends the
+part elsewhere.
 """
 
 from collections import Counter, defaultdict, deque
@@ -74,12 +74,12 @@ from agents.announcements import PeerLost, PeerRestarted, Watch
 from agents.protocol import Announce, Effect, Effects, PeerId, Send, SetTimer
 from agents.wire.codec import U32, U32_MAX, message
 
-_REPORT_US = 20_000  # reports to a peer wait so long for others
-_LOOK_US = 500_000  # from one look at what is open to the next
-_INQUIRE_US = 2_000_000  # from sending to asking, and from asking to asking again
+_REPORT_US = 20_000  # time for which reports to a peer are collected
+_LOOK_US = 500_000  # between two checks of open messages
+_INQUIRE_US = 2_000_000  # between sending and the first inquiry, and between two inquiries
 _TOKEN_TICK_US = 10  # a peer sends fewer messages than one in this time
 _TOKENS = 300  # in one message
-_SELF = 0  # no peer has this address; stands for this one
+_SELF = 0  # stands for this peer; no peer has this address
 
 
 @message(160, role="control")
@@ -100,7 +100,7 @@ class Inquiry(Struct, frozen=True):
 @final
 @dataclass(slots=True, eq=False)
 class Part:
-    """What this peer has to do for an event, and who waits for it."""
+    """The task of this peer for an event, and the senders that wait for it."""
 
     key: Hashable
     is_relay: bool
@@ -108,8 +108,10 @@ class Part:
     is_new: bool = True
     is_loop: bool = False
     is_done: bool = False
-    senders: list[tuple[PeerId, int]] = field(default_factory=list)  # that wait, with their tokens
-    taken: list[tuple[PeerId, int]] = field(default_factory=list)  # all senders there were
+    senders: list[tuple[PeerId, int]] = field(
+        default_factory=list
+    )  # waiting senders with their tokens
+    taken: list[tuple[PeerId, int]] = field(default_factory=list)  # all senders so far
     open: set[int] = field(default_factory=set)  # tokens of messages that are not done
 
 
@@ -126,7 +128,7 @@ class _Sent:
 
 
 class Forwarder(Protocol):
-    """What custody asks of the protocol that owns it."""
+    """The methods of the protocol that owns a custody."""
 
     def on_part_returned(
         self, now_us: int, part: Part, message: Any, receiver: PeerId | None
@@ -148,7 +150,9 @@ class Custody:
         self._next_token: int | None = None
         self._handled: dict[Hashable, Part] = {}
         self._taken: dict[tuple[PeerId, int], Part] = {}
-        self._done: deque[tuple[int, Part]] = deque()  # when each was done, the oldest first
+        self._done: deque[tuple[int, Part]] = (
+            deque()
+        )  # times at which parts were done, the oldest first
         self._relaying: Counter[Hashable] = Counter()
         self._sent: dict[int, _Sent] = {}
         self._due: defaultdict[PeerId, list[int]] = defaultdict(list)  # tokens to report as done
@@ -157,7 +161,7 @@ class Custody:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything that was sent is done."""
+        """Whether all sent messages are done."""
         return not self._sent
 
     def open_messages(self) -> Iterator[Any]:
@@ -165,7 +169,7 @@ class Custody:
         return (sent.message for sent in self._sent.values())
 
     def find(self, key: Hashable) -> Part | None:
-        """The handled part with this key, if this peer remembers one."""
+        """The handled part with this key, if this peer has one."""
         return self._handled.get(key)
 
     def is_relaying(self, key: Hashable) -> bool:
@@ -175,7 +179,7 @@ class Custody:
     def take(
         self, now_us: int, sender: PeerId, token: int, key: Hashable, *, is_relay: bool
     ) -> Part:
-        """The part that a sender asks for; it is new unless it was taken before."""
+        """The part of an arriving message; it is new unless it was taken before."""
         self._expire(now_us)
         known = self._taken.get((sender, token))
         if known is not None:
@@ -196,7 +200,7 @@ class Custody:
         return part
 
     def delegate(self, now_us: int, part: Part, key: Hashable) -> Part:
-        """A part that this peer handles itself, and that another part of its waits for."""
+        """A part that this peer handles itself, and for which another of its parts waits."""
         return self.take(now_us, _SELF, self._keep(now_us, part, _SELF, None), key, is_relay=False)
 
     def send(self, now_us: int, part: Part, to: PeerId, message: Any) -> Effects:
@@ -211,7 +215,7 @@ class Custody:
         return self._wake("look", _LOOK_US)
 
     def settle(self, now_us: int, part: Part) -> Effects:
-        """Report a part to those who wait for it if it is done."""
+        """Report a part to the waiting senders if it is done."""
         part.is_new = part.is_loop = False
         if part.open:
             return ()
@@ -247,7 +251,7 @@ class Custody:
         return isinstance(name, tuple) and name[0] == "custody"
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Note what a receiver reports, or tell a sender what became of its parts."""
+        """Handle the report of a receiver, or the inquiry of a sender."""
         if isinstance(message, Inquiry):
             return self._answer(sender, message.tokens)
         effects: list[Effect] = []
@@ -258,7 +262,7 @@ class Custody:
         return [*effects, *self._return(now_us, lost)]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Send reports, or look at what is open."""
+        """Send reports, or check open messages."""
         assert isinstance(name, tuple)
         self._timers.discard(name[1])
         return self._send_reports(now_us) if name[1] == "report" else self._look(now_us)
@@ -271,7 +275,7 @@ class Custody:
         return self._return(now_us, [token])
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Return what was sent to a peer that is lost or has restarted."""
+        """Return messages to a peer that is lost or has restarted."""
         if not isinstance(content, PeerLost | PeerRestarted):
             return ()
         peer = content.peer
@@ -313,7 +317,7 @@ class Custody:
         return self.settle(now_us, part)
 
     def _return(self, now_us: int, tokens: Iterable[int]) -> Effects:
-        """Hand messages back to the forwarder."""
+        """Return messages to the forwarder."""
         effects: list[Effect] = []
         for token in tokens:
             sent = self._sent.pop(token, None)
@@ -344,7 +348,7 @@ class Custody:
         return effects
 
     def _look(self, now_us: int) -> Effects:
-        """Watch receivers that take long, ask those that take longer, and try what is held."""
+        """Watch receivers that take long, ask those that take longer, and retry held messages."""
         slow = {s.to for s in self._sent.values() if now_us - s.since_us >= _LOOK_US}
         watched = frozenset(peer for peer in slow if peer)
         effects: list[Effect] = []
@@ -375,7 +379,7 @@ class Custody:
         return [SetTimer(("custody", what), after_us)]
 
     def _expire(self, now_us: int) -> None:
-        """Forget parts that were done long ago."""
+        """Remove parts that were done long ago."""
         oldest_us = now_us - self._keep_us
         while self._done and self._done[0][0] < oldest_us:
             part = self._done.popleft()[1]

@@ -1,4 +1,4 @@
-"""How a peer divides the range of an event: the rules of NSMF and BeaConvey.
+"""The division of an event's range by a peer: the rules of NSMF and BeaConvey.
 
 Positions are counted clockwise from the peer, where the range begins. `po` is the rule of NSMF: a
 part begins at the nearest subscriber, and at each finger that subscribes. `pie` adds a pivot to a
@@ -22,7 +22,7 @@ def divide(
     to_rank: int = 0,
     spacing: int = 1,
 ) -> list[tuple[int, int]]:
-    """The parts of a range in clockwise order: where each begins, and where it ends.
+    """The parts of a range in clockwise order: the beginning and the end of each.
 
     `fingers` are all fingers, in clockwise order, and `matched` those that subscribe to the topic.
     Ranks are `spacing` apart, and the first one at the peer or after it is at `to_rank`.

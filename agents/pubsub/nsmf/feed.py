@@ -1,9 +1,9 @@
-"""Feeds: one peer reads the interests or the table of another, which tells it all changes.
+"""Feeds: one peer reads the interests or the table of another, which sends it all changes.
 
-A reader follows another peer, in a session of its own choice. It is told everything first, then
-what changes, in numbered pieces that each fit a datagram. Pieces are sent reliably and taken in
-order of their numbers. The reader repeats from time to time how many pieces it has; if either end
-has lost track, the reader begins a new session, and everything is told again.
+A reader follows another peer in a session, whose number it chooses. It is sent everything first,
+then changes, in numbered pieces that each fit a datagram. Pieces are sent reliably and applied in
+the order of their numbers. The reader repeats from time to time how many pieces it has; if either
+end has lost its state, the reader begins a new session, and everything is sent again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,19 +12,19 @@ from typing import Any, final
 from agents.announcements import Place
 from agents.pubsub.nsmf.messages import InterestPiece, Nearest, TablePiece
 
-Held = dict[int, Place | None]  # by topic: the nearest subscriber, or None where only topics count
+Held = dict[int, Place | None]  # by topic: the nearest subscriber, or None if only topics are read
 
-_CHANGES = 80  # in one piece of a table
-_TOPICS = 320  # in one piece of interests
-_MOST_WAITING = 10_000  # pieces that came before their time
-_LAPSE_US = 3_000_000  # after which a piece that was sent has arrived, or its reader lost track
+_CHANGES = 80  # most entries in one piece of a table
+_TOPICS = 320  # most topics in one piece of interests
+_MOST_WAITING = 10_000  # pieces that arrived out of order
+_LAPSE_US = 3_000_000  # time after which a sent piece has arrived, or its reader has lost its state
 
 Piece = TablePiece | InterestPiece
 
 
 @final
 class Reading:
-    """What a peer has read of another in one session."""
+    """The content that a peer has read from another in one session."""
 
     def __init__(self, place: Place, session: int, wants_table: bool) -> None:
         self.place = place
@@ -33,8 +33,8 @@ class Reading:
         self.held: Held = {}
         self.covers: int | None = None
         self.pieces = 0
-        self.is_synced = False  # everything was told once
-        self.told_us = 0  # when the other was last told what is here
+        self.is_synced = False  # everything was read once
+        self.told_us = 0  # time of the last report to the other
         self._waiting: dict[int, Piece] = {}
 
     @property
@@ -43,7 +43,7 @@ class Reading:
         return bool(self._waiting)
 
     def take(self, piece: Piece) -> set[int]:
-        """Take in a piece, and those that waited for it; returns the topics that change."""
+        """Apply a piece, and those that waited for it; returns the topics that change."""
         if piece.number >= self.pieces and len(self._waiting) < _MOST_WAITING:
             self._waiting[piece.number] = piece
         changed: set[int] = set()
@@ -68,7 +68,7 @@ class Reading:
 
 @final
 class Offer:
-    """What a reader was told in its session."""
+    """The content that a reader was sent in its session."""
 
     def __init__(self, now_us: int, session: int, wants_table: bool) -> None:
         self.session = session
@@ -87,7 +87,7 @@ class Offer:
         self, now_us: int, epoch: int, topics: Iterable[int], now: Mapping[int, Place | None],
         covers: int | None,
     ) -> Iterator[Any]:  # fmt: skip
-        """The pieces that tell the reader what has changed among some topics."""
+        """The pieces with the changes of some topics for the reader."""
         changed = [topic for topic in topics if self._is_news(topic, now)]
         if self._pieces and not changed and (covers == self._covers or not self.wants_table):
             return

@@ -2,12 +2,12 @@
 
 An event is sent to a range of positions, at first the whole ring from its publisher on. The first
 peer of a range, the one that owns the position where it begins, divides it (`division`) and sends
-each part on, by way of the fingers that are nearest before it. `tables` has what it needs to know.
+each part on, over the fingers that are nearest before it, from its knowledge in `tables`.
 
-A range is taken over where its first peer has died: its successor then owns the position. It
-handles what of the range is left from itself on. `agents.pubsub.custody` sends parts again. A peer
-that has not yet read a table of the whole ring holds the parts that it is to divide. One that has a
-new successor hands ranges to it, whether or not it knows of subscribers there.
+If the first peer of a range has failed, its successor owns the position and takes over. It
+handles the rest of the range from itself on. `agents.pubsub.custody` sends parts again. A peer
+that has not read a table of the whole ring yet holds the parts that it must divide. A peer with a
+new successor sends ranges to it, whether or not it knows subscribers there.
 
 An event finishes in the epoch that it was published in, on the ring of that epoch. Where a ring is
 planned again, its tables are read before the overlay begins the epoch.
@@ -49,14 +49,14 @@ from agents.pubsub.nsmf.division import Rule, divide
 from agents.pubsub.nsmf.messages import Follow, InterestPiece, Lapsed, RangeEvent, TablePiece
 from agents.pubsub.nsmf.tables import Tables
 
-_MOST_HOPS = 255  # that the header can hold
+_MOST_HOPS = 255  # largest value of the header
 _MOST_HOPS_IN_BODY = 65_535
-_REMEMBERED = 5  # events are recognised for so many times `keep_s`
-_QUIET_US = 3_000_000  # without changes, before a peer is ready
+_REMEMBERED = 5  # multiple of `keep_s` for which events are recognised
+_QUIET_US = 3_000_000  # time without changes before a peer is ready
 
 
 class NsmfSettings(Struct, frozen=True, kw_only=True):
-    """What can be set of NSMF."""
+    """Settings of NSMF."""
 
     keep_s: Annotated[
         float, Meta(gt=0, description="how long parts of events that are done are remembered")
@@ -64,7 +64,7 @@ class NsmfSettings(Struct, frozen=True, kw_only=True):
 
 
 class BeaConveySettings(NsmfSettings, frozen=True, kw_only=True):
-    """What can be set of BeaConvey's routing."""
+    """Settings of BeaConvey's routing."""
 
     rule: Annotated[
         Rule,
@@ -88,7 +88,7 @@ class Nsmf(Protocol):
         self._has_begun = False
         self._custody = Custody(self, self.settings.keep_s)
         self._keep_us = int(self.settings.keep_s * 1e6) * _REMEMBERED
-        self._seen_us: dict[int, int] = {}  # when each event was first seen, the oldest first
+        self._seen_us: dict[int, int] = {}  # times of first arrivals of events, the oldest first
         self._delivered: set[int] = set()
         self._early: list[Publish] = []  # published before this peer had a place on a ring
         self._version = -1
@@ -98,11 +98,11 @@ class Nsmf(Protocol):
 
     @property
     def rule(self) -> Rule:
-        """How ranges are divided."""
+        """The rule by which ranges are divided."""
         return "po"
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Follow changes of the ring and of interests, and publish."""
+        """Handle changes of the ring and of interests, and publish."""
         effects: list[Effect] = []
         if isinstance(content, Interests):
             self._topics = content.contents
@@ -130,7 +130,7 @@ class Nsmf(Protocol):
         return [*effects, *self._follow_tables(now_us), *self._drain()]
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> Effects:
-        """Pass events on, and keep tables."""
+        """Forward events, and update tables."""
         if isinstance(message, RangeEvent):
             return self._on_event(now_us, sender, message)
         if isinstance(message, Custody.messages):
@@ -142,7 +142,7 @@ class Nsmf(Protocol):
         return [*tables.on_message(now_us, sender, message), *self._follow_tables(now_us)]
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Do what is due."""
+        """Do the work of a timer."""
         if self._custody.is_own_timer(name):
             return [*self._custody.on_timer(now_us, name), *self._drain()]
         if name == "quiet":
@@ -152,18 +152,18 @@ class Nsmf(Protocol):
         return self._rings[epoch].on_timer(now_us, what)
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
-        """Send an event elsewhere that was never acknowledged."""
+        """Send an event that was never acknowledged to another peer."""
         return self._custody.on_give_up(now_us, to, message)
 
     def on_part_returned(
         self, now_us: int, part: Part, message: RangeEvent, receiver: PeerId | None
     ) -> Effects:
-        """Send a part again, to whoever is responsible now."""
+        """Send a part again, to the peer that is responsible now."""
         del receiver
         return self._carry(now_us, part, message, self.me)
 
     def on_part_done(self, now_us: int, part: Part) -> Effects:
-        """Note that a published event has reached everybody."""
+        """Record that a published event has reached all subscribers."""
         assert isinstance(part.key, tuple)
         return [Record("event_done", {"event_id": part.key[0]})]
 
@@ -183,7 +183,7 @@ class Nsmf(Protocol):
         return effects
 
     def _end_epoch(self, epoch: int) -> Effects:
-        """Forget the ring of an epoch."""
+        """Remove the ring of an epoch."""
         self._unprepared.discard(epoch)
         self._undrained.discard(epoch)
         tables = self._rings.pop(epoch, None)
@@ -194,7 +194,7 @@ class Nsmf(Protocol):
         return [CancelTimer(name) for name in tables.timers]
 
     def _drain(self) -> Effects:
-        """Tell which epochs that have been followed by another have no events left here."""
+        """Announce the former epochs of which this peer holds no event."""
         if not self._undrained:
             return ()
         held = self._custody.open_messages()
@@ -241,7 +241,7 @@ class Nsmf(Protocol):
         return [*effects, *self._custody.settle(now_us, part)]
 
     def _carry(self, now_us: int, part: Part, event: RangeEvent, sender: PeerId) -> Effects:
-        """Divide a range, or send it on its way."""
+        """Divide a range, or forward it."""
         tables = self._rings.get(event.epoch)
         if tables is None:
             return ()
@@ -284,7 +284,7 @@ class Nsmf(Protocol):
         return [Deliver(event.event_id, sender, event.hops)]
 
     def _remember(self, now_us: int, event_id: int) -> None:
-        """Note an event, and forget those that are too old to come again."""
+        """Record an event, and remove those that are too old to be repeated."""
         self._seen_us.setdefault(event_id, now_us)
         oldest_us = now_us - self._keep_us
         while self._seen_us[first := next(iter(self._seen_us))] < oldest_us:
@@ -292,7 +292,7 @@ class Nsmf(Protocol):
             self._delivered.discard(first)
 
     def _follow_tables(self, now_us: int) -> Effects:
-        """After a change: try what is held, and wait until nothing changes any more."""
+        """After a change: retry held messages, and wait until nothing changes any more."""
         version = sum(tables.version for tables in self._rings.values())
         if version == self._version:
             return ()
@@ -305,12 +305,12 @@ class Nsmf(Protocol):
         return [*effects, CancelTimer("quiet")]
 
     def _awaited(self) -> list[Tables]:
-        """The rings that this peer has to get ready for."""
+        """The rings whose tables this peer must complete."""
         epochs = self._unprepared if self._is_ready else self._rings.keys()
         return [self._rings[epoch] for epoch in epochs]
 
     def _end_quiet(self) -> Effects:
-        """After a time without changes: tell what is complete."""
+        """After a time without changes: announce what is complete."""
         effects: list[Effect] = []
         for epoch in sorted(self._unprepared):
             if self._is_alone or self._rings[epoch].is_settled:
@@ -337,7 +337,7 @@ class BeaConvey(Nsmf):
 
     @property
     def rule(self) -> Rule:
-        """How ranges are divided."""
+        """The rule by which ranges are divided."""
         rule: Rule = self.settings.rule
         return rule
 

@@ -1,6 +1,6 @@
 """The messages of NSMF and BeaConvey (`forwarder` and `feed` explain them).
 
-All carry the epoch of the ring whose positions they speak of.
+All carry the epoch of the ring whose positions they use.
 """
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from agents.wire.codec import U8, U16, U32, U64, Peer, message
 class RangeEvent(Struct, frozen=True):
     """An event for the subscribers from position `low` to `low + rest`.
 
-    `hops` counts the links that it came over, as the header's `hop_count` does up to 255.
+    `hops` counts its links, as the header's `hop_count` does up to 255.
     """
 
     event_id: U64
@@ -36,7 +36,7 @@ class Nearest(Struct, frozen=True):
 
 @message(211, role="upkeep")
 class Follow(Struct, frozen=True):
-    """Its sender reads the receiver's interests, or its table, and has so many pieces of it."""
+    """The sender reads the receiver's interests or table, and has this number of pieces."""
 
     epoch: U32
     session: U32
@@ -48,7 +48,7 @@ class Follow(Struct, frozen=True):
 class TablePiece(Struct, frozen=True):
     """Changes of a table of nearest subscribers; `gone` are topics without one.
 
-    The table is right for the positions from its owner's to `covers` after it, if that is known.
+    The table is correct for the positions from its owner's to `covers` after it, if that is known.
     """
 
     epoch: U32
@@ -62,7 +62,7 @@ class TablePiece(Struct, frozen=True):
 
 @message(213, role="control")
 class InterestPiece(Struct, frozen=True):
-    """Changes of the interests of its sender."""
+    """Changes of the sender's interests."""
 
     epoch: U32
     session: U32
@@ -74,7 +74,7 @@ class InterestPiece(Struct, frozen=True):
 
 @message(214, role="control")
 class Lapsed(Struct, frozen=True):
-    """Its sender, the reader or the one that is read, knows nothing of a session."""
+    """The sender, which is the reader or the peer that is read, has no state of a session."""
 
     epoch: U32
     session: U32

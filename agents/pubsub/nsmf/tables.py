@@ -1,15 +1,15 @@
-"""What a peer knows of subscribers on one ring: its nearest one of each topic, its matched fingers.
+"""A peer's knowledge of subscribers on one ring: the nearest one of each topic, matched fingers.
 
 A peer reads the table of its successor: the nearest subscriber of each topic at or after it. Its
 own nearest subscriber is the same one, unless that lies beyond itself. So subscribers that left
-vanish from all tables: nobody takes from its successor what is not between the two, clockwise from
-the successor. The table that a peer offers to its own reader, the predecessor, has itself for all
-topics that it subscribes to.
+vanish from all tables: a peer adopts from its successor only subscribers between the two, clockwise
+from the successor. The table that a peer offers to its own reader, the predecessor, has itself for
+all topics that it subscribes to.
 
-Tables are right for some way along the ring. A peer that has just joined knows nothing; a table
-that it offered would make others forget subscribers. So a peer says how far its table covers the
-ring: as far as its successor's, and the way to the successor. The peer with the lowest position
-covers itself to begin with. Once a peer has covered the whole ring, it goes on offering its old
+Tables are correct for a part of the ring. A peer that has just joined has no entries; its table
+would remove subscribers from those of others. So a peer states how far its table covers the ring:
+as far as its successor's, plus the distance to the successor. The peer with the lowest position
+covers itself at the start. Once a peer has covered the whole ring, it continues to offer its old
 table until that of a new successor covers the whole ring, too.
 """
 
@@ -22,9 +22,9 @@ from agents.protocol import Effect, PeerId, Send, SetTimer
 from agents.pubsub.nsmf.feed import Offer, Piece, Reading
 from agents.pubsub.nsmf.messages import Follow, Lapsed, TablePiece
 
-_PUSH_US = 20_000  # changes are told at once, but not more often than that
+_PUSH_US = 20_000  # changes are sent at once, but not more often than this
 _TICK_US = 1_000_000
-_REFRESH_US = 5_000_000  # between two words to a peer that is followed
+_REFRESH_US = 5_000_000  # between two messages to a peer that is followed
 _FORGET_US = 4 * _REFRESH_US
 
 
@@ -33,7 +33,7 @@ class Tables:
 
     def __init__(self, now_us: int, me: PeerId, view: RingView, topics: frozenset[int]) -> None:
         self.view = view
-        self.version = 0  # changes with the view and with what is read
+        self.version = 0  # number of changes of the view and of tables read
         self.was_covered = False
         self._me = me
         self._topics = topics
@@ -41,7 +41,7 @@ class Tables:
         self._readings: dict[PeerId, Reading] = {}
         self._adopted: Reading | None = None
         self._offers: dict[PeerId, Offer] = {}
-        self._changed: set[int] = set()  # topics that readers were not told of
+        self._changed: set[int] = set()  # changed topics that were not sent to readers
         self._covers: int | None = None
         self._pushed_us = -_PUSH_US
         self._is_push_due = False
@@ -54,7 +54,7 @@ class Tables:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the current successor has told a table of the whole ring."""
+        """Whether a table of the whole ring was read from the current successor."""
         adopted = self._adopted
         successor = self._successor
         return (
@@ -66,7 +66,7 @@ class Tables:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that is read has been told."""
+        """Whether all changes were sent."""
         return self.is_confirmed and all(one.is_synced for one in self._readings.values())
 
     def distance(self, start: int, end: int) -> int:
@@ -118,26 +118,26 @@ class Tables:
         return [self._timer("tick"), self._timer("push")]
 
     def change_view(self, now_us: int, view: RingView) -> list[Effect]:
-        """Follow a change of the ring."""
+        """Handle a change of the ring."""
         self.view = view
         self.version += 1
         self._place_fingers()
         return [*self._follow_all(now_us), *self._adopt(now_us, set())]
 
     def change_topics(self, now_us: int, topics: frozenset[int]) -> list[Effect]:
-        """Tell readers of a change of this peer's interests."""
+        """Send readers a change of this peer's interests."""
         changed = self._topics ^ topics
         self._topics = topics
         return self._tell(now_us, changed)
 
     def restart(self, now_us: int, peer: PeerId) -> list[Effect]:
-        """Read a peer again that remembers nothing."""
+        """Read a restarted peer again."""
         if peer not in self._readings:
             return []
         return self._follow(now_us, self._readings[peer].place)
 
     def lose(self, peer: PeerId) -> None:
-        """Tell a peer nothing any more."""
+        """Remove a peer from the readers."""
         self._offers.pop(peer, None)
 
     def on_message(self, now_us: int, sender: PeerId, message: Any) -> list[Effect]:
@@ -196,7 +196,7 @@ class Tables:
         return self._is_whole(reading) if self.was_covered else reading.is_synced
 
     def _count_covered(self) -> int | None:
-        """How many positions after this peer's own its table covers."""
+        """The number of positions after this peer's own that its table covers."""
         if self.was_covered:
             return self.view.modulus - 1
         adopted, before = self._adopted, self.view.predecessor
@@ -236,7 +236,7 @@ class Tables:
         return Follow(self.epoch, reading.session, reading.pieces, reading.wants_table)
 
     def _refresh(self, now_us: int, reading: Reading) -> list[Effect]:
-        """Say how much was read, now and then; begin again if pieces are missing."""
+        """Report the number of pieces read, now and then; begin again if some are missing."""
         age_us = now_us - reading.told_us
         if age_us < _REFRESH_US and (reading.is_synced or age_us < _TICK_US):
             return []
@@ -284,7 +284,7 @@ class Tables:
         return self._adopt(now_us, changed if reading is self._adopted else set())
 
     def _adopt(self, now_us: int, changed: set[int]) -> list[Effect]:
-        """Take the table of the current successor for one's own, as soon as it may be."""
+        """Adopt the table of the current successor as soon as that is allowed."""
         successor = self._successor
         reading = self._readings.get(successor.peer) if successor is not None else None
         if reading is not None and reading is not self._adopted and self._may_adopt(reading):
@@ -295,7 +295,7 @@ class Tables:
         return self._tell(now_us, changed)
 
     def _tell(self, now_us: int, changed: Iterable[int]) -> list[Effect]:
-        """Have readers told of changed topics, at once if nothing was told just before."""
+        """Send changed topics to readers, at once if nothing was sent shortly before."""
         self._changed.update(changed)
         covers = self._count_covered()
         if (not self._changed and covers == self._covers) or self._is_push_due:

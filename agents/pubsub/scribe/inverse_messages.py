@@ -7,9 +7,9 @@ from agents.wire.codec import U8, U16, U32, U64, Peer, message
 
 @message(169, role="control")
 class Subscribe(Struct, frozen=True):
-    """A subscriber wants a topic, or no longer; on its way to the rendezvous point.
+    """A peer subscribes or unsubscribes; routed to the rendezvous point.
 
-    It has these events already. `is_proxy` says that somebody else sends this, who does not know.
+    It has these events already. `is_proxy`: another peer sends this and does not know its events.
     """
 
     topic: U32
@@ -32,7 +32,7 @@ class Subscribe(Struct, frozen=True):
 
 @message(185, role="control")
 class Graft(Struct, frozen=True):
-    """A branch to a subscriber goes over the receiver, or no longer does."""
+    """A branch to a subscriber passes the receiver, or no longer does."""
 
     topic: U32
     subscriber: Peer
@@ -44,7 +44,7 @@ class Graft(Struct, frozen=True):
 
 @message(186, role="event")
 class Direct(Struct, frozen=True):
-    """An event on its way to one subscriber that lacks it."""
+    """An event for one subscriber that lacks it."""
 
     event_id: U64
     hop_count: U8

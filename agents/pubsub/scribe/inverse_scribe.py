@@ -1,13 +1,14 @@
 """iScribe (Chen et al., BeaConvey): a tree for each topic, made of routes down to subscribers.
 
 The rendezvous point of a topic learns its subscribers (`Subscribe`, routed up) and has a branch
-made to each, over its own fingers and those of the peers on the way (`Graft`). So the tree is made
-of links towards the subscribers, where Scribe's tree uses links towards the rendezvous point
-backwards. Routes to subscribers go by position, so the overlay has to be a ring.
+created to each, over its own fingers and those of the peers on the way (`Graft`). So the tree
+consists of links towards the subscribers, where Scribe's tree uses links towards the rendezvous
+point backwards. Routes to subscribers go by position, so the overlay has to be a ring.
 
-All state is soft: subscribers repeat what they want every `refresh_s`, with the events that they
-have, and are sent what they lack. A peer that loses the one above it in a branch subscribes again
-on behalf of those below, so a new rendezvous point soon knows most subscribers.
+All state is soft: subscribers repeat their subscriptions every `refresh_s`, with the events that
+they have, and are sent those that they lack. A peer that loses the previous peer of a branch
+subscribes again on behalf of the subscribers below, so a new rendezvous point soon knows most
+subscribers.
 """
 
 from dataclasses import dataclass
@@ -35,14 +36,14 @@ from agents.pubsub.scribe.topic_tree import TopicTree
 from agents.wire.codec import U32_MAX
 
 _MOST_HOPS = 255
-_LIVES = 3  # refreshes after which a subscriber that was not heard of is forgotten
-_IN_FLIGHT_US = 3_000_000  # events that are younger may still be on their way
-_AGAIN_US = 1_000_000  # from one subscription to the next, whatever happens
+_LIVES = 3  # periods without a refresh after which a subscriber is removed
+_IN_FLIGHT_US = 3_000_000  # younger events may still be under way
+_AGAIN_US = 1_000_000  # shortest time between two subscriptions
 
 
 @dataclass(slots=True)
 class Branch:
-    """The way to a subscriber: from whom it comes, over whom it goes, over whom it went before."""
+    """The branch to a subscriber: previous peer, next peer, and former next peers."""
 
     position: int
     version: int
@@ -66,9 +67,11 @@ class InverseScribe(Scribe):
         self._refresh_us = int(self.settings.refresh_s * 1e6)
         self._view: RingView | None = None
         self._branches: dict[int, dict[PeerId, Branch]] = {}  # by topic and subscriber
-        self._got_us: dict[int, dict[int, int]] = {}  # own topics: when each event came
-        self._told_us: dict[int, int] = {}  # when this peer last subscribed to each
-        self._root_of: dict[int, PeerId] = {}  # from which a branch came
+        self._got_us: dict[
+            int, dict[int, int]
+        ] = {}  # events of own topics, with the times of their arrival
+        self._told_us: dict[int, int] = {}  # time of this peer's last subscription to each topic
+        self._root_of: dict[int, PeerId] = {}  # previous peers of branches
         self._lists: dict[tuple[PeerId, int], dict[int, Subscribe]] = {}
         self._handlers = {
             Upward: self.rendezvous.on_upward,
@@ -81,7 +84,7 @@ class InverseScribe(Scribe):
         }
 
     def on_stop(self, now_us: int) -> Effects:
-        """Take the subscriptions back."""
+        """Unsubscribe from all topics."""
         wanted = [tree for tree in self.trees.values() if tree.wanted_since_us is not None]
         return [one for tree in wanted for one in self._subscribe(now_us, tree, is_wanted=False)]
 
@@ -103,7 +106,7 @@ class InverseScribe(Scribe):
     def on_part_returned(
         self, now_us: int, part: Part, message: Any, receiver: PeerId | None
     ) -> Effects:
-        """Send an event by another way, after a branch has moved."""
+        """Send an event over another peer, after a branch has moved."""
         if isinstance(message, Direct):
             return self._pass_direct(now_us, part, message)
         if not isinstance(message, Downward):
@@ -156,7 +159,7 @@ class InverseScribe(Scribe):
         return [*effects, *self.custody.settle(now_us, part)]
 
     def _pass_direct(self, now_us: int, part: Part, message: Direct) -> Effects:
-        """Send an event towards a subscriber; it ends where nobody is nearer."""
+        """Send an event towards a subscriber; it ends if no finger is nearer."""
         to = self._towards(message.position)
         return self.custody.send(now_us, part, to, message) if to is not None else ()
 
@@ -173,7 +176,7 @@ class InverseScribe(Scribe):
         return found
 
     def _subscribe(self, now_us: int, tree: TopicTree, is_wanted: bool = True) -> list[Effect]:
-        """Tell the rendezvous point what this peer, or one that a branch leads to, wants."""
+        """Send the rendezvous point a subscription of this peer, or of a subscriber below it."""
         if self._view is None or not self.rendezvous.can_route:
             return []
         to = self.rendezvous.next_hop(tree.topic)
@@ -205,7 +208,7 @@ class InverseScribe(Scribe):
         return self._on_subscribe(now_us, self.me, told)
 
     def _on_subscribe(self, now_us: int, sender: PeerId, said: Subscribe) -> Effects:
-        """Pass a subscription on, or have a branch made as the rendezvous point."""
+        """Forward a subscription, or create a branch as the rendezvous point."""
         if not self.rendezvous.can_route:
             return ()
         to = self.rendezvous.next_hop(said.topic)
@@ -248,7 +251,7 @@ class InverseScribe(Scribe):
         return effects
 
     def _on_graft(self, now_us: int, sender: PeerId, graft: Graft) -> Effects:
-        """Make, renew or cut a branch, and tell the next peer on it."""
+        """Create, renew or remove a branch, and forward this to its next peer."""
         if graft.subscriber == self.me:
             return self._note_root(now_us, graft)
         branches = self._branches.setdefault(graft.topic, {})
@@ -276,7 +279,7 @@ class InverseScribe(Scribe):
         return [*effects, *([Send(below, graft, reliable=True)] if below is not None else ())]
 
     def _note_root(self, now_us: int, graft: Graft) -> Effects:
-        """Tell a new rendezvous point at once which events this peer has."""
+        """Report at once to a new rendezvous point which events this peer has."""
         tree, topic = self.trees.get(graft.topic), graft.topic
         if tree is None or tree.wanted_since_us is None:
             return ()
@@ -294,7 +297,7 @@ class InverseScribe(Scribe):
         return super()._follow(now_us, content)
 
     def _do_without(self, now_us: int, failed: PeerLost | PeerRestarted) -> Effects:
-        """Find other ways for all branches over a peer, and for those that came from it."""
+        """Move all branches over a failed peer, and subscribe again for those that came from it."""
         self.note_change(now_us)
         self.rendezvous.forget(failed.peer)
         effects: list[Effect] = []
@@ -339,7 +342,7 @@ class InverseScribe(Scribe):
         return effects
 
     def _look(self, now_us: int) -> Effects:
-        """Move branches whose next peer has changed, and drop those that nobody renews."""
+        """Move branches whose next peer has changed, and remove those that are not renewed."""
         effects: list[Effect] = []
         oldest_us = now_us - _LIVES * self._refresh_us
         for topic, branches in list(self._branches.items()):
@@ -376,14 +379,14 @@ class InverseScribe(Scribe):
 
     def _expire(self, now_us: int) -> None:
         super()._expire(now_us)
-        self._lists.clear()  # what is not complete by now comes again with the next refresh
+        self._lists.clear()  # incomplete lists come again with the next refresh
         oldest_us = now_us - 2 * self._keep_us
         for got_us in self._got_us.values():
             for event_id in [event for event, at_us in got_us.items() if at_us < oldest_us]:
                 del got_us[event_id]
 
     def _become_ready(self, now_us: int) -> Effects:
-        """Announce readiness only when a branch leads here for every topic that is wanted."""
+        """Announce readiness only when this peer has a branch for each of its topics."""
         for topic, tree in self.trees.items():
             is_wanted = tree.wanted_since_us is not None
             if is_wanted and not tree.is_root and topic not in self._root_of:

@@ -1,7 +1,7 @@
 """The messages of Scribe and iScribe, and events as peers keep them.
 
-An event has a hop count twice: that of the header ends at 255. Its age counts the time that it was
-kept by peers, not the time on links, so no clocks have to agree.
+An event has two hop counts, because that of the header ends at 255. Its age counts the time for
+which it was kept by peers, not the time on links, so clocks need not agree.
 """
 
 from typing import NamedTuple, TypeVar
@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from agents.wire.codec import U8, U16, U32, U32_MAX, U64, Peer, message
 
-IDS = 150  # numbers of events in one message
+IDS = 150  # most numbers of events in one message
 _MOST_HOPS, _MOST_HEADER_HOPS = 0xFFFF, 0xFF
 
 
 @message(163, role="event")
 class Upward(Struct, frozen=True):
-    """An event on its way to the rendezvous point of its topic."""
+    """An event to the rendezvous point of its topic."""
 
     event_id: U64
     hop_count: U8
@@ -29,7 +29,7 @@ class Upward(Struct, frozen=True):
 
 @message(164, role="event")
 class Downward(Struct, frozen=True):
-    """An event on its way down the tree of its topic."""
+    """An event down the tree of its topic."""
 
     event_id: U64
     hop_count: U8
@@ -42,7 +42,7 @@ class Downward(Struct, frozen=True):
 
 @message(165, role="control")
 class Join(Struct, frozen=True):
-    """The sender is a child of the receiver, and lacks all but these events of the last time.
+    """The sender is a child of the receiver, and lacks all recent events except these.
 
     A list of events comes in pieces of one version, each with its number.
     """
@@ -55,14 +55,14 @@ class Join(Struct, frozen=True):
     has: tuple[U64, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a piece that is none of its list."""
+        """Refuse a piece number outside of its list."""
         if self.piece >= self.pieces:
             raise ValueError(f"piece: expected less than {self.pieces}, found {self.piece}")
 
 
 @message(166, role="control")
 class Leave(Struct, frozen=True):
-    """The sender is no child of the receiver any more."""
+    """The sender is no longer a child of the receiver."""
 
     topic: U32
     version: U64
@@ -70,7 +70,7 @@ class Leave(Struct, frozen=True):
 
 @message(167, role="control")
 class Confirm(Struct, frozen=True):
-    """On its way to the rendezvous point: which of these events of `origin` does it have?"""
+    """To the rendezvous point: a question which of these events of `origin` it has."""
 
     topic: U32
     origin: Peer
@@ -80,7 +80,7 @@ class Confirm(Struct, frozen=True):
 
 @message(168, role="control")
 class AtRoot(Struct, frozen=True):
-    """The sender is the rendezvous point of a topic: events that it has, and those it asks for."""
+    """From the rendezvous point of a topic: events that it has, and events that it requests."""
 
     topic: U32
     present: tuple[U64, ...]
@@ -88,9 +88,9 @@ class AtRoot(Struct, frozen=True):
 
 
 class TopicEvent(NamedTuple):
-    """An event, overlay hops from its publisher to here, and when it was published.
+    """An event, its overlay hops to this peer, and the time of its publication.
 
-    The time is by this peer's clock, later than the truth by the time the event was on links.
+    The time is by this peer's clock; it is late by the time that the event was on links.
     """
 
     event_id: int
@@ -104,7 +104,7 @@ _Kind = TypeVar("_Kind", Upward, Downward)
 
 
 def write_event(kind: type[_Kind], now_us: int, event: TopicEvent) -> _Kind:
-    """A message with an event; custody gives it a token."""
+    """A message with an event; custody sets its token."""
     age_ms = min((now_us - event.published_us) // 1000, U32_MAX)
     header_hops, hops = min(event.hops, _MOST_HEADER_HOPS), min(event.hops, _MOST_HOPS)
     return kind(event.event_id, header_hops, event.topic, 0, hops, age_ms, event.payload)

@@ -1,10 +1,10 @@
-"""The way of events up to the rendezvous point of their topic, which is the root of its key.
+"""The path of events up to the rendezvous point of their topic, which is the root of its key.
 
-The publisher keeps its events for a while also when they are done. A rendezvous point that has just
-followed a failed one may have had no children yet, so that an event was done at once; if it fails
-in turn before children join, the event is lost. So the publisher has each event confirmed once by
-whoever is the rendezvous point some time later, and publishes it again if it is missing there. In
-the same way, a peer that is the rendezvous point no more hands its events over to the next one.
+The publisher keeps its events for a while even when they are done. A rendezvous point that has just
+replaced a failed one may have no children yet, so that an event is done at once; if it fails in
+turn before children join, the event is lost. Therefore the publisher has each event confirmed once
+by the present rendezvous point some time later, and publishes it again if it is missing there. In
+the same way, a peer that is no longer the rendezvous point passes its events to the next one.
 """
 
 from collections import defaultdict
@@ -31,25 +31,25 @@ from agents.pubsub.scribe.settings import RendezvousSettings
 from agents.pubsub.scribe.topic_tree import NEVER_US, TopicTree
 from topologies.overlays import topic_keys
 
-_CONFIRM_AFTER = 0.25  # of the time for which events are kept
+_CONFIRM_AFTER = 0.25  # share of the time for which events are kept
 _CONFIRM_AGAIN_US = 5_000_000
 _ASK_AGAIN_US = 2_000_000
-_MOST_HOPS = 255  # of a question on its way to a rendezvous point
+_MOST_HOPS = 255  # hops of a question to a rendezvous point
 
 topic_key = lru_cache(maxsize=1 << 16)(topic_keys.topic_key)
 
 
 class Owner(Protocol):
-    """What the way up asks of the protocol it belongs to."""
+    """The methods of the protocol that owns a `Rendezvous`."""
 
     def tree_of(self, topic: int) -> TopicTree:
-        """The state of a topic, made if there is none."""
+        """The state of a topic, created if there is none."""
 
     def note_copy(self, now_us: int, event: TopicEvent, sender: PeerId) -> Effects:
         """Record a copy of an event."""
 
     def handle(self, now_us: int, part: Part, event: TopicEvent, sender: PeerId | None) -> Effects:
-        """Do what the rendezvous point does with an event."""
+        """Handle an event as its rendezvous point."""
 
     def note_change(self, now_us: int) -> None:
         """The cached rendezvous points have changed."""
@@ -57,20 +57,20 @@ class Owner(Protocol):
 
 @dataclass(slots=True)
 class _Kept:
-    """An event that this peer answers for, and when it is to be confirmed."""
+    """An event for which this peer is responsible, and the time of its confirmation."""
 
     event: TopicEvent
     due_us: int
 
 
 class Rendezvous:
-    """Brings events to rendezvous points, and sees to it that they stay there."""
+    """Sends events to rendezvous points, and ensures that they are kept there."""
 
     def __init__(
         self, me: PeerId, settings: RendezvousSettings, custody: Custody, owner: Owner
     ) -> None:
         self.router: Router | None = None
-        self.is_alone = False  # the overlay has lost all peers, or found none yet
+        self.is_alone = False  # the overlay has lost all peers, or has not found any
         self._me = me
         self._owner = owner
         self._custody = custody
@@ -92,7 +92,7 @@ class Rendezvous:
         return self._root_of.values()
 
     def next_hop(self, topic: int) -> PeerId | None:
-        """The next peer on the way to a topic's rendezvous point; None if it is this peer."""
+        """The next peer on the route to a topic's rendezvous point; None if it is this peer."""
         assert self.router is not None
         return self.router.next_hop(topic_key(topic))
 
@@ -101,14 +101,14 @@ class Rendezvous:
         return self.can_route and self.next_hop(topic) is None
 
     def publish(self, now_us: int, event: TopicEvent) -> Effects:
-        """Send an event of this peer's own on its way."""
+        """Send an event of this peer to its rendezvous point."""
         due_us = now_us + int(_CONFIRM_AFTER * self._keep_us)
         self._kept[event.topic][event.event_id] = _Kept(event, due_us)
         self._undone.add(event.event_id)
         return self._send(now_us, event)
 
     def on_upward(self, now_us: int, sender: PeerId, message: Upward) -> Effects:
-        """Pass an event on, or handle it as its rendezvous point."""
+        """Forward an event, or handle it as its rendezvous point."""
         event = read_event(now_us, message)
         is_root = self.is_root(event.topic)
         key = (event.event_id, event.topic) if is_root else event.event_id
@@ -126,38 +126,38 @@ class Rendezvous:
     def on_returned(
         self, now_us: int, part: Part, message: Upward, receiver: PeerId | None
     ) -> Effects:
-        """Send an event on its way again."""
+        """Send an event again."""
         if receiver is not None and self._root_of.get(message.topic) == receiver:
             del self._root_of[message.topic]
             self._owner.note_change(now_us)
         return self._pass_on(now_us, part, message)
 
     def on_done(self, now_us: int, event_id: int) -> Effects:
-        """Record that an event of this peer's own has reached everybody."""
+        """Record that an event of this peer has reached all subscribers."""
         if event_id not in self._undone:
             return ()
         self._undone.remove(event_id)
         return [Record("event_done", {"event_id": event_id})]
 
     def forget(self, peer: PeerId) -> None:
-        """Use a peer that failed as a rendezvous point no more."""
+        """Remove a failed peer from the cached rendezvous points."""
         for topic in [topic for topic, root in self._root_of.items() if root == peer]:
             del self._root_of[topic]
 
     def prepare(self, now_us: int, topic: int) -> Effects:
-        """Learn the address of a rendezvous point before it is needed, where they are cached."""
+        """Request the address of a rendezvous point in advance, if addresses are cached."""
         if not self._is_cached or topic in self._root_of:
             return ()
         to = self.next_hop(topic)
         return self._find_root(now_us, topic, to) if to is not None else ()
 
     def hand_over(self, now_us: int, events: Iterable[TopicEvent]) -> None:
-        """Have events confirmed by the peer that is the rendezvous point now."""
+        """Have events confirmed by the present rendezvous point."""
         for event in events:
             self._kept[event.topic][event.event_id] = _Kept(event, now_us)
 
     def ask(self, now_us: int) -> Effects:
-        """Have all events confirmed that are due, and forget those that are old."""
+        """Have all due events confirmed, and remove old ones."""
         effects: list[Effect] = []
         for topic, kept in list(self._kept.items()):
             oldest_us = now_us - self._keep_us
@@ -172,9 +172,9 @@ class Rendezvous:
         return effects
 
     def on_confirm(self, now_us: int, sender: PeerId, message: Confirm) -> Effects:
-        """Pass a question on, or answer it as the rendezvous point."""
+        """Forward a question, or answer it as the rendezvous point."""
         if not self.can_route:
-            return ()  # it will be asked again
+            return ()  # the question is repeated
         to = self.next_hop(message.topic)
         if to is not None:
             if message.hops == _MOST_HOPS:
@@ -188,7 +188,7 @@ class Rendezvous:
         return [Send(message.origin, AtRoot(message.topic, present, missing), reliable=True)]
 
     def on_at_root(self, now_us: int, sender: PeerId, message: AtRoot) -> Effects:
-        """Note who is the rendezvous point, and send it what it lacks."""
+        """Record the rendezvous point, and send it the events that it lacks."""
         topic = message.topic
         self._asked_us.pop(topic, None)
         effects: list[Effect] = []
@@ -216,7 +216,7 @@ class Rendezvous:
         return self._send(now_us, event)
 
     def _send(self, now_us: int, event: TopicEvent) -> Effects:
-        """Begin the way of an event."""
+        """Begin to send an event."""
         effects: list[Effect] = []
         if self.is_root(event.topic):
             key = (event.event_id, event.topic)
@@ -249,7 +249,7 @@ class Rendezvous:
         return [*effects, *self._custody.settle(now_us, handled)]
 
     def _find_root(self, now_us: int, topic: int, to: PeerId) -> Effects:
-        """Ask for the address of a rendezvous point, unless that was done a moment ago."""
+        """Ask for the address of a rendezvous point, unless that was done very recently."""
         if now_us - self._asked_us.get(topic, -_ASK_AGAIN_US) < _ASK_AGAIN_US:
             return ()
         self._asked_us[topic] = now_us
@@ -266,7 +266,7 @@ class Rendezvous:
         return [Send(to, Confirm(topic, self._me, 0, piece), reliable=True) for piece in pieces]
 
     def _hold_here(self, now_us: int, topic: int, due: list[_Kept]) -> Effects:
-        """Handle events as their rendezvous point, if they came here when another one was."""
+        """Handle events as their rendezvous point that arrived while another peer was."""
         effects: list[Effect] = []
         tree = self._owner.tree_of(topic)
         for one in due:

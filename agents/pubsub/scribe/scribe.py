@@ -5,13 +5,13 @@ one in turn, so the routes make a tree. Events go up to the rendezvous point and
 are delivered on the way down. Where the overlay changes, the parent of a peer changes with the next
 hop of the route.
 
-Scribe delivers as long as nothing fails. We add what delivery exactly once takes:
+Scribe delivers as long as nothing fails. Additions for delivery exactly once:
 
 - Events are in custody (`agents.pubsub.custody`) from the publisher to all leaves.
-- Every peer of a tree keeps events for `keep_s`. A peer that joins says what it has, and is sent
-  what it lacks, so an event that passed while a peer had no parent is not lost. A rendezvous point
-  asks a child for what only the child has.
-- `Rendezvous` sees to it that the rendezvous point, which may change, has all events.
+- Every peer of a tree keeps events for `keep_s`. A peer that joins reports its events, and is sent
+  those that it lacks, so an event sent while a peer had no parent is not lost. A rendezvous point
+  asks a child for events that only the child has.
+- `Rendezvous` ensures that the rendezvous point, which may change, has all events.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -59,10 +59,10 @@ from agents.pubsub.scribe.topic_tree import TopicTree
 from agents.wire.codec import U32_MAX
 
 _TICK_US = 1_000_000
-_LOOK_TICKS = 5  # between two looks at all parents, should an overlay not announce a change
-_SETTLE_US = 10_000  # after a change in the overlay, for others that come with it
-SLACK_MS = 10_000  # events wanted from before a subscription, as a message may take long
-_REMEMBERED = 4  # times `keep_s` for which an event is recognised
+_LOOK_TICKS = 5  # between two checks of all parents, in case an overlay does not announce a change
+_SETTLE_US = 10_000  # after a change in the overlay, to handle several changes together
+SLACK_MS = 10_000  # events from before a subscription are accepted, because a message may take long
+_REMEMBERED = 4  # multiple of `keep_s` for which an event is recognised
 
 
 class Scribe(Protocol):
@@ -80,11 +80,11 @@ class Scribe(Protocol):
         self.rendezvous = Rendezvous(self.me, self.settings, self.custody, self)
         self.rendezvous.is_alone = bool(self.contacts)
         self.trees: dict[int, TopicTree] = {}
-        self._seen_us: dict[int, int] = {}  # when each event came first, the oldest first
+        self._seen_us: dict[int, int] = {}  # times of first arrivals of events, the oldest first
         self._delivered_us: dict[int, int] = {}
-        self._versions: dict[tuple[PeerId, int], int] = {}  # of the last word of a child
+        self._versions: dict[tuple[PeerId, int], int] = {}  # version of the last message of a child
         self._pieces: dict[tuple[PeerId, int], dict[int, Join]] = {}
-        self._overlay: dict[type, Any] = {}  # what it announced last
+        self._overlay: dict[type, Any] = {}  # last announcement
         self._watched: frozenset[PeerId] = frozenset()
         self._last_version = self._changed_us = self._counted_us = self._ticks = 0
         self._is_ready = self._is_watch_old = False
@@ -98,7 +98,7 @@ class Scribe(Protocol):
         }
 
     def on_start(self, now_us: int) -> Effects:
-        """Begin to look after the trees."""
+        """Begin the periodic work."""
         self.note_change(now_us)
         return [SetTimer("tick", _TICK_US)]
 
@@ -113,7 +113,7 @@ class Scribe(Protocol):
         return self._complete(handle(now_us, sender, message))
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
-        """Do what is due."""
+        """Do the work of a timer."""
         if self.custody.is_own_timer(name):
             return self._complete(self.custody.on_timer(now_us, name))
         if name == "look":
@@ -134,7 +134,7 @@ class Scribe(Protocol):
         return self._complete(self.custody.on_give_up(now_us, to, message))
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Follow the overlay, failures and interests, and publish."""
+        """Handle changes of the overlay, failures and interests, and publish."""
         if isinstance(content, Neighbours | RingView | NextHop):
             return self._follow(now_us, content)
         if isinstance(content, PeerLost | PeerRestarted):
@@ -150,7 +150,7 @@ class Scribe(Protocol):
     def on_part_returned(
         self, now_us: int, part: Part, message: Any, receiver: PeerId | None
     ) -> Effects:
-        """Send an event up by another route, or to a child again, which may be none any more."""
+        """Send an event up by another route, or to a child again if it is still one."""
         if isinstance(message, Upward):
             return self.rendezvous.on_returned(now_us, part, message, receiver)
         tree = self.trees.get(message.topic)
@@ -159,12 +159,12 @@ class Scribe(Protocol):
         return self.custody.send(now_us, part, receiver, message)
 
     def on_part_done(self, now_us: int, part: Part) -> Effects:
-        """An event of this peer's own may have reached everybody."""
+        """An event of this peer has reached all subscribers."""
         event_id: Any = part.key[0] if isinstance(part.key, tuple) else part.key
         return self.rendezvous.on_done(now_us, event_id)
 
     def tree_of(self, topic: int) -> TopicTree:
-        """The state of a topic, made if there is none."""
+        """The state of a topic, created if there is none."""
         tree = self.trees.get(topic)
         if tree is None:
             tree = self.trees[topic] = TopicTree(topic, self._keep_us)
@@ -209,7 +209,7 @@ class Scribe(Protocol):
         part = self.custody.take(now_us, sender, message.token, key, is_relay=False)
         effects: list[Effect] = [*self.note_copy(now_us, event, sender)]
         tree = self.trees.get(event.topic)
-        if tree is None or tree.parent != sender:  # it missed that this peer left it
+        if tree is None or tree.parent != sender:  # it does not know that this peer left it
             effects.append(self._leave(now_us, sender, event.topic))
         if tree is not None and tree.is_needed:
             effects += self.handle(now_us, part, event, sender)
@@ -235,7 +235,7 @@ class Scribe(Protocol):
     def _add_child(
         self, now_us: int, tree: TopicTree, sender: PeerId, join: Join, has: list[int]
     ) -> Effects:
-        """Send a new child what it lacks, and ask it for what only it may have."""
+        """Send a new child missing events, and ask it for events that only it may have."""
         tree.add_child(now_us, sender, join.version, join.wants_ms, has)
         self.note_change(now_us)
         effects: list[Effect] = []
@@ -268,7 +268,7 @@ class Scribe(Protocol):
         return [*left, *self._place(now_us, tree)]
 
     def _follow(self, now_us: int, content: Neighbours | RingView | NextHop) -> Effects:
-        """Look at all parents soon if the overlay has changed."""
+        """Check all parents soon if the overlay has changed."""
         said = frozenset(content.delays_us) if isinstance(content, Neighbours) else content
         if self._overlay.get(type(content)) == said:
             return ()
@@ -283,7 +283,7 @@ class Scribe(Protocol):
         return [SetTimer("look", _SETTLE_US)]
 
     def _do_without(self, now_us: int, failed: PeerLost | PeerRestarted) -> Effects:
-        """Drop a peer that failed from all trees; one that restarted may have joined again."""
+        """Remove a failed peer from all trees; one that restarted may have joined again."""
         peer = failed.peer
         self.note_change(now_us)
         self.rendezvous.forget(peer)
@@ -307,7 +307,7 @@ class Scribe(Protocol):
         return self._look(now_us)
 
     def _look(self, now_us: int) -> Effects:
-        """See to it that every tree has the right parent, and try again what is held."""
+        """Ensure that every tree has the right parent, and retry held messages."""
         effects: list[Effect] = []
         for tree in list(self.trees.values()):
             effects += self._place(now_us, tree)
@@ -318,7 +318,7 @@ class Scribe(Protocol):
         return [*effects, *self.custody.retry(now_us)]
 
     def _place(self, now_us: int, tree: TopicTree) -> Effects:
-        """Join the next peer to the rendezvous point, if this one has to be in the tree."""
+        """Join the next peer towards the rendezvous point, if this peer must be in the tree."""
         if not self.rendezvous.can_route:
             return ()
         next_hop = self.rendezvous.next_hop(tree.topic)
@@ -339,7 +339,7 @@ class Scribe(Protocol):
         return effects
 
     def _join(self, now_us: int, tree: TopicTree) -> list[Effect]:
-        """Tell the parent which events the subtree wants and has."""
+        """Send the parent the events that the subtree wants and has."""
         assert tree.parent is not None
         since_us, has = tree.renew()
         ids = sorted(has)
@@ -358,7 +358,7 @@ class Scribe(Protocol):
         return Send(parent, Leave(topic, self._next_version(now_us)), reliable=True)
 
     def _next_version(self, now_us: int) -> int:
-        """A number that is higher than all before, and than those of former incarnations."""
+        """A number that is higher than all earlier ones, also of former incarnations."""
         self._last_version = max(now_us, self._last_version + 1)
         return self._last_version
 
@@ -371,7 +371,7 @@ class Scribe(Protocol):
                 del noted_us[first]
 
     def _count_table(self, now_us: int) -> Effects:
-        """Record how many parents and children there are in all trees, if they changed."""
+        """Record the number of parents and children in all trees, if it changed."""
         if self._changed_us < self._counted_us:
             return ()
         self._counted_us = now_us
@@ -380,7 +380,7 @@ class Scribe(Protocol):
         return [Record("table_counted", {"entries": len(peers), "peers": len(set(peers))})]
 
     def _become_ready(self, now_us: int) -> Effects:
-        """Announce once that nothing has changed for a while."""
+        """Announce readiness once nothing has changed for a while."""
         is_quiet = now_us - self._changed_us >= self._quiet_us
         if self._is_ready or not self.rendezvous.can_route or not is_quiet:
             return ()

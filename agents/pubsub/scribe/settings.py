@@ -1,4 +1,4 @@
-"""What an experiment may set of Scribe and iScribe."""
+"""Settings of Scribe and iScribe."""
 
 from typing import Annotated, Literal
 
@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 
 class RendezvousSettings(Struct, frozen=True, kw_only=True):
-    """How events get to the rendezvous point of their topic, and how long they are kept."""
+    """Settings of the path to rendezvous points, and of the time for which events are kept."""
 
     root: Annotated[
         Literal["routed", "cached"],
@@ -16,13 +16,14 @@ class RendezvousSettings(Struct, frozen=True, kw_only=True):
         float, Meta(ge=1, description="how long peers keep events for others that lack them")
     ] = 60.0
     quiet_s: Annotated[
-        float, Meta(ge=0, description="a peer is ready when its tables did not change for so long")
+        float,
+        Meta(ge=0, description="a peer is ready when its tables have not changed for this time"),
     ] = 3.0
 
 
 class InverseScribeSettings(RendezvousSettings, frozen=True, kw_only=True):
-    """What can be set of iScribe."""
+    """Settings of iScribe."""
 
     refresh_s: Annotated[
-        float, Meta(gt=0, description="how often a subscriber tells the rendezvous point")
+        float, Meta(gt=0, description="time between two refreshes of a subscription")
     ] = 10.0

@@ -1,4 +1,4 @@
-"""A peer's place in the tree of one topic: parent, children, and the events of the last time."""
+"""A peer's place in the tree of one topic: parent, children, and recent events."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ from agents.pubsub.scribe.messages import TopicEvent
 from topologies.overlays.topic_keys import topic_key
 
 NEVER_US = 2**63 - 1
-_LEAST_KEPT = 0.25  # of the time for which events are kept, for those that come late
+_LEAST_KEPT = 0.25  # share of the time for which events are kept, for late ones
 _PULL_AGAIN_US = 2_000_000
 
 
 @dataclass(slots=True)
 class Child:
-    """A child: it wants events published since a time, and has some of them already."""
+    """A child, which wants events published since a time, and has some of them already."""
 
     version: int
     since_us: int
-    has_us: dict[int, int] = field(default_factory=dict)  # when that was noted
+    has_us: dict[int, int] = field(default_factory=dict)  # the time of that record
 
 
 class TopicTree:
@@ -39,12 +39,12 @@ class TopicTree:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the peer has to be in the tree."""
+        """Whether the peer must be in the tree."""
         return bool(self.children) or self.wanted_since_us is not None
 
     @property
     def is_unused(self) -> bool:
-        """Whether nothing is left to remember."""
+        """Whether there is no state left."""
         return not (self.is_needed or self.events or self.parent)
 
     def keep(self, now_us: int, event: TopicEvent) -> None:
@@ -55,7 +55,7 @@ class TopicTree:
         )
 
     def expire(self, now_us: int) -> None:
-        """Forget events, and what is known about them, after a while."""
+        """Remove old events and the knowledge about them."""
         for event_id in [e for e, until_us in self._until_us.items() if until_us < now_us]:
             del self.events[event_id], self._until_us[event_id]
         oldest_us = now_us - 2 * self._keep_us
@@ -64,7 +64,7 @@ class TopicTree:
         _drop_old(self._pulled_us, oldest_us)
 
     def receivers(self, event: TopicEvent, sender: PeerId | None) -> list[PeerId]:
-        """The children to which an event has to go on, other than one that sent it."""
+        """The children to which an event must be sent, other than its sender."""
         return [peer for peer in self.children if peer != sender and self._is_for(peer, event)]
 
     def lacks(self, child: PeerId) -> list[TopicEvent]:
@@ -78,23 +78,23 @@ class TopicTree:
     def add_child(
         self, now_us: int, peer: PeerId, version: int, wants_ms: int, has: Iterable[int]
     ) -> None:
-        """Add a child, or replace what it said before."""
+        """Add a child, or replace its earlier state."""
         since_us = now_us - wants_ms * 1000
         self.children[peer] = Child(version, since_us, dict.fromkeys(has, now_us))
 
     def renew(self) -> tuple[int, frozenset[int]]:
-        """What to tell a new parent: since when events are wanted, and which the subtree has."""
+        """The state for a new parent: the time since which events are wanted, and known events."""
         self._told = self._demand()
         return self._told[0], self._told[1] | self.events.keys()
 
     @property
     def demands_more(self) -> bool:
-        """Whether the subtree wants more events than the parent was told."""
+        """Whether the subtree wants more events than the parent knows."""
         since_us, has = self._demand()
         return since_us < self._told[0] or bool(self._told[1] - has - self.events.keys())
 
     def pull(self, now_us: int, events: Iterable[int]) -> list[int]:
-        """Events that the rendezvous point lacks, and has not asked for a moment ago."""
+        """Events that the rendezvous point lacks and has not requested very recently."""
         lacking = [
             event
             for event in events
@@ -109,7 +109,7 @@ class TopicTree:
         return event.event_id not in child.has_us and event.published_us >= child.since_us
 
     def _demand(self) -> tuple[int, frozenset[int]]:
-        """Since when events are wanted, and what all children have that is not kept here."""
+        """The time since which events are wanted, and events of all children not kept here."""
         since_us = [child.since_us for child in self.children.values()]
         if self.wanted_since_us is not None:
             return min([*since_us, self.wanted_since_us]), frozenset()
@@ -119,6 +119,6 @@ class TopicTree:
 
 
 def _drop_old(noted_us: dict[int, int], oldest_us: int) -> None:
-    """Forget the first entries that are older than a time; they are in order of time."""
+    """Remove the first entries that are older than a time; they are in order of time."""
     for event in [event for event, at_us in noted_us.items() if at_us < oldest_us]:
         del noted_us[event]
