@@ -53,12 +53,13 @@ again, hold it, split it, or do nothing if there is no receiver any more. `recei
 message that was held. Custody settles the part afterwards. Held messages return twice a second, and
 when the forwarder calls `retry`, as after a change of its tables.
 
-Crashes and restarts -------------------- Tokens begin at the clock, so a report to a former
-incarnation never matches one of the present one; a report counts only if it comes from the receiver
-of the token. Receivers that take longer than half a second are watched (`Watch`), and asked after
-two (`Inquiry`): one that has restarted undetected does not know the token, and one whose report was
-lost repeats it. When a sender dies, what it sent is still carried out; its own sender resends the
-part elsewhere.
+Crashes and restarts
+--------------------
+Tokens begin at the clock, so a report to a former incarnation never matches one of the present one;
+a report counts only if it comes from the receiver of the token. Receivers that take longer than
+half a second are watched (`Watch`), and asked after two (`Inquiry`): one that has restarted
+undetected does not know the token, and one whose report was lost repeats it. When a sender fails,
+its messages are still handled; its own sender resends the part to another peer.
 """
 
 from collections import Counter, defaultdict, deque
