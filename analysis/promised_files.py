@@ -33,7 +33,7 @@ class UnreadableFile(NamedTuple):
 
 def find_unreadable(run: RecordedRun) -> list[UnreadableFile]:
     """The files that the run should have and that cannot be read."""
-    return [*_documents(run), *(() if run.is_partial else _evidence(run))]
+    return [*_documents(run), *(() if run.is_partial else (*_own_verdict(run), *_evidence(run)))]
 
 
 def _documents(run: RecordedRun) -> Iterator[UnreadableFile]:
@@ -46,6 +46,13 @@ def _documents(run: RecordedRun) -> Iterator[UnreadableFile]:
     except TestbedError as error:
         problem = str(error).removeprefix(str(run.path / "underlay.json")).lstrip(":, ")
         yield UnreadableFile("underlay.json", _why(run, "underlay.json", problem))
+
+
+def _own_verdict(run: RecordedRun) -> Iterator[UnreadableFile]:
+    # Without measurements it is of an analysis only.
+    if not run.figures:
+        problem = "expected JSON with the run's measurements, found none"
+        yield UnreadableFile("verdict.json", _why(run, "verdict.json", problem))
 
 
 def _evidence(run: RecordedRun) -> Iterator[UnreadableFile]:

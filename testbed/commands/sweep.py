@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.json_files import read_object
 from analysis.numbers import read_number
 from testbed.commands.analyze import analyze_apart
 from testbed.commands.carriers import carry_in_session, carry_on_spark
@@ -104,12 +105,15 @@ def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def repeat_lines(folder: Path, rows: Sequence[Row]) -> list[str]:
-    """For each run that is not valid, its seed and the command that repeats it."""
-    return [
-        f"{row['verdict']}, seed {row['seed']}: repeat it with tdo rerun {folder / row['path']}"
-        for row in rows
-        if row["verdict"] != "valid" and row["path"]
-    ]
+    """For each run that is not valid, its seed, the first reason, and how to repeat it."""
+    lines = []
+    for row in rows:
+        if row["verdict"] != "valid" and row["path"]:
+            run = folder / row["path"]
+            reasons = read_object(run / "verdict.json").get("reasons") or ["reason not recorded"]
+            which = f"{row['verdict']}, seed {row['seed']}: {reasons[0]}"
+            lines.append(f"{which}: repeat it with tdo rerun {run}")
+    return lines
 
 
 def _title(column: str, columns: Sequence[str]) -> str:

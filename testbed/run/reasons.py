@@ -44,9 +44,14 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
 
 
 def metric_reasons(metrics: Figures) -> list[Reason]:
-    """Reasons in the metrics of a run."""
+    """Reasons in the metrics of a run.
+
+    Without a file that it should have, a run is not judged by what its other files say: checks fail
+    because of that file.
+    """
+    if unreadable := list(_unreadable_files(metrics)):
+        return unreadable
     return [
-        *_unreadable_files(metrics),
         *_broken_checks(metrics),
         *_broken_guarantee(metrics),
         *_late_deliveries(metrics),

@@ -48,13 +48,15 @@ def verdict_document(
 
 
 def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
-    """Add the reasons in metrics to `verdict.json`; None if the run has no verdict.
+    """Add the reasons in metrics to `verdict.json`.
+
+    None if the run has no verdict, unless files that it should have cannot be read.
 
     The reasons of the run itself stay, those of an earlier analysis are replaced. The file is
     written in one step, because sweeps also read it after a failed analysis.
     """
     document = read_object(run / "verdict.json")
-    if "verdict" not in document:
+    if "verdict" not in document and not metrics.get("unreadable"):
         return None
     figures = document.get("figures", {})
     judged = verdict_document(_reasons_of_run(document), figures, metric_reasons(metrics))

@@ -294,7 +294,8 @@ def test_a_run_without_records_says_so(line: Recorder, tmp_path: Path) -> None:
     metrics = measure_run(run)
     assert metrics["overlay_rdp"] is metrics["events"] is None
     assert "expected agents/records.parquet or" in metrics["notes"]["overlay_rdp"]
-    assert [one["file"] for one in metrics["unreadable"]] == ["run.json", "agents/records.parquet"]
+    unreadable = [one["file"] for one in metrics["unreadable"]]
+    assert unreadable == ["run.json", "verdict.json", "agents/records.parquet"]
 
 
 def test_faults_that_change_the_truth_are_noted(line: Recorder, tmp_path: Path) -> None:
@@ -412,7 +413,7 @@ def test_the_same_run_is_measured_the_same_from_logs(line: Recorder, tmp_path: P
     first, second = measure_run(tables), measure_run(logs)
     assert "never gathered" in second["notes"].pop("overlay")
     missing = [one["file"] for one in second.pop("unreadable")]
-    assert missing == ["run.json", "agents/records.parquet"]
+    assert missing == ["run.json", "verdict.json", "agents/records.parquet"]
     assert first.pop("unreadable")[0]["file"] == "run.json"
     assert first == second
 

@@ -55,8 +55,8 @@ def verdict_after(run: Path) -> tuple[str, list[str]]:
 @pytest.mark.parametrize("harm", [damage, cut, flip, Path.unlink])
 @pytest.mark.parametrize(
     "name",
-    ["run.json", "underlay.json", "agents/records.parquet", "packets/packets.parquet",
-     "workload/matches.parquet"],
+    ["run.json", "verdict.json", "underlay.json", "agents/records.parquet",
+     "packets/packets.parquet", "workload/matches.parquet"],
 )  # fmt: skip
 def test_what_a_simulated_run_promises_has_to_be_readable(
     name: str, harm: Harm, whole: Path, tmp_path: Path
@@ -66,6 +66,8 @@ def test_what_a_simulated_run_promises_has_to_be_readable(
     harm(run / name)
     verdict, reasons = verdict_after(run)
     assert verdict == "invalid" and len(reasons) == 1
+    again, (reason,) = verdict_after(run)
+    assert again == "invalid" and reason.startswith(f"{name}: ")
     assert reasons[0].startswith(f"{name}: ") and "expected" in reasons[0]
     assert len(json.loads((run / "verdict.json").read_text())["reasons"]) == 1  # no check fails
 
