@@ -4,6 +4,7 @@
 |---|---|
 | application | `Subscribe`, `Unsubscribe`, `Publish`, `Interests` |
 | overlay | `Neighbours` (`agents.protocol`); `NextHop` if it routes to keys; `RingView` if a ring |
+| overlay of a ring | `Unsettled`, `Settled` |
 | publish/subscribe | `Ready`; `Suspend` and `Resume` for publications of its own peer |
 | any | `Watch`: the peers that the layer depends on |
 | failure detector | `PeerLost`, `PeerRestarted` for watched peers |
@@ -50,6 +51,19 @@ class Publish:
 @dataclass(frozen=True, slots=True)
 class Ready:
     """The announcing layer is ready for events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """Links of this peer or of others may still change because of this peer, until `Settled`.
+
+    Announced by an overlay when it starts. The peer is not ready before `Settled`, either.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Without churn, no links change any more because of this peer; ends `Unsettled`."""
 
 
 @dataclass(frozen=True, slots=True)

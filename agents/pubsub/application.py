@@ -13,8 +13,10 @@ from agents.announcements import (
     Publish,
     Ready,
     Resume,
+    Settled,
     Subscribe,
     Suspend,
+    Unsettled,
     Unsubscribe,
 )
 from agents.protocol import (
@@ -47,7 +49,8 @@ class Application(Protocol):
         self._unpublished: list[OwnPublication] = []  # the next one last
         self._version = NO_TREE if has_trees else None
         self._suspended: set[int | None] = set()
-        self._is_ready = False
+        self._is_settled = True  # unless the overlay says that it is not
+        self._can_serve = self._is_ready = False
 
     def on_start(self, now_us: int) -> Effects:
         """Subscribe to the present interests, and set a timer for the next change."""
@@ -84,10 +87,14 @@ class Application(Protocol):
             self._suspended.add(content.content)
         elif isinstance(content, Resume):
             self._suspended.discard(content.content)
-        elif isinstance(content, Ready) and not self._is_ready:
-            self._is_ready = True
-            return [Record("ready")]
-        return ()
+        elif isinstance(content, Unsettled | Settled):
+            self._is_settled = isinstance(content, Settled)
+        elif isinstance(content, Ready):
+            self._can_serve = True
+        if self._is_ready or not (self._can_serve and self._is_settled):
+            return ()
+        self._is_ready = True
+        return [Record("ready")]
 
     def on_delivery(self, now_us: int, delivery: Deliver) -> Effects:
         """Record an event that the layer below delivers."""

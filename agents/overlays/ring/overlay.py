@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from agents.announcements import NextHop, PeerLost, PeerRestarted, Place
+from agents.announcements import NextHop, PeerLost, PeerRestarted, Place, Settled, Unsettled
 from agents.overlays.ring.circle import SPARSE, Circle, hash_position, phases_of
 from agents.overlays.ring.fingers import FingerRule, RandomFingers
 from agents.overlays.ring.links import RingLinks, Roles
 from agents.overlays.ring.memory import Memory
-from agents.overlays.ring.ring import RING_MESSAGES, Ring
+from agents.overlays.ring.ring import RING_MESSAGES, SETTLED_PERIODS, Ring
 from agents.overlays.ring.settings import RingSettings
 from agents.protocol import (
     Announce,
@@ -49,6 +49,7 @@ class RingOverlay(Protocol):
         self.ring = Ring(Place(self.me, position), circle, rule, memory, self.settings)
         self._links = RingLinks("overlay")
         self._told_version = -1
+        self._has_settled = False
 
     def place(self, given: Surroundings) -> tuple[Circle, int]:
         """The ring, and the position of this peer: the hash of its address."""
@@ -72,6 +73,7 @@ class RingOverlay(Protocol):
             Record("agent_started"),
             Record("placed", placed_values(self.ring.circle, self.ring.me.position)),
             Announce(NextHop(self)),
+            Announce(Unsettled()),
             *self._settle(self.ring.start(now_us, first_tick_us)),
         ]
 
@@ -87,7 +89,15 @@ class RingOverlay(Protocol):
 
     def on_timer(self, now_us: int, name: Hashable) -> Effects:
         """Do the work of a period."""
-        return self._settle(self.ring.on_timer(now_us, name))
+        effects = self._settle(self.ring.on_timer(now_us, name))
+        if self._has_settled or not self.is_settled(now_us):
+            return effects
+        self._has_settled = True
+        return [*effects, Announce(Settled())]
+
+    def is_settled(self, now_us: int) -> bool:
+        """Whether this peer and all others have had time to find their fingers."""
+        return self.ring.is_quiet(now_us, SETTLED_PERIODS)
 
     def on_delay(self, now_us: int, delay: Delay) -> Effects:
         """Add a neighbour whose delay is known."""

@@ -32,6 +32,8 @@ _WATCHED = 4  # successors that would be the first one if those before them fail
 _MOST_HOPS = 255
 _PUSH_DELAY_US = 50_000
 _RESTLESS_PERIODS = 5  # in which all fingers are looked up after a change
+_CYCLE = 8  # periods in which all fingers are looked up once while nothing changes
+SETTLED_PERIODS = _CYCLE + 2  # without changes: every peer has looked for this one since
 _OWN = 255  # what is looked up: the finger of a phase, or this peer's own place
 
 RING_MESSAGES = (Stabilise, Lookup, Found, Leaving)
@@ -279,11 +281,18 @@ class Ring:
             self._checked_us = now_us
             drawn = self._memory.draw()
             effects += self._check([] if drawn is None else [drawn])
+        return [*effects, *self._refresh(self._due_phases(is_restless))]
+
+    def _due_phases(self, is_restless: bool) -> list[int]:
+        """The phases to look for in this period; those of lost lookups again."""
         phases = self._far_phases()
-        if not is_restless and phases:
+        if is_restless or not phases:
+            return phases
+        due = self._awaited.keys() & phases
+        for _ in range(-(-len(phases) // _CYCLE)):
             self._next_phase = (self._next_phase + 1) % len(phases)
-            phases = phases[self._next_phase :][:1]
-        return [*effects, *self._refresh(phases)]
+            due.add(phases[self._next_phase])
+        return sorted(due)
 
     def _check(self, ways: Iterable[PeerId]) -> list[Effect]:
         """Look up the successor of one's own position by way of some peers."""

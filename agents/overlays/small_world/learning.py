@@ -78,6 +78,10 @@ class Learning:
         self._until_us = now_us + self._learn_us
         return [SetTimer(GOSSIP, self._random.randrange(self._period_us))]
 
+    def is_over(self, now_us: int) -> bool:
+        """Whether fingers follow no more what is learned."""
+        return now_us >= self._until_us
+
     def want(self, now_us: int, topics: Topics) -> None:
         """Choose fingers for other topics from now on."""
         if topics != self._knowledge.mine:

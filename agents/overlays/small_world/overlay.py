@@ -89,6 +89,11 @@ class SmallWorldOverlay(RingOverlay):
         effects, changed = self._learning.on_timer(now_us)
         return [*effects, *self._settle(self.ring.seek(now_us, changed))]
 
+    def is_settled(self, now_us: int) -> bool:
+        """Whether fingers are found, and follow no more what is learned."""
+        is_learning = self._learning is not None and not self._learning.is_over(now_us)
+        return not is_learning and super().is_settled(now_us)
+
     def on_announcement(self, now_us: int, content: Any) -> Effects:
         """Handle changes of interests and failures."""
         if self._learning is not None:

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from agents.announcements import PeerLost, Place
+from agents.announcements import PeerLost, Place, Settled
 from agents.overlays.ring.circle import SPARSE, hash_position, phases_of, rank_circle
 from agents.overlays.ring.fingers import FingerRule
 from agents.overlays.ring.memory import Memory
@@ -15,7 +16,7 @@ from agents.overlays.ring.messages import Leaving, Lookup, Member, Stabilise, Su
 from agents.overlays.ring.overlay import RingOverlay
 from agents.overlays.ring.ring import Ring
 from agents.overlays.ring.settings import RingSettings
-from agents.protocol import Record, Send, Surroundings
+from agents.protocol import Effects, Protocol, Record, Send, Surroundings
 from tests.fixtures.rings import Rings, S, underlay_of, with_loss
 from tests.simulation.agents.test_record_schema import faults_of
 from topologies.overlays.interests import make_interests
@@ -48,6 +49,47 @@ def test_peers_that_start_together_are_one_ring_and_then_nothing_changes(
     rings.run_for(10)
     assert [ring.view for ring in rings.alive.values()] == before
     assert len(rings.records) == changes
+
+
+class SettlingRings(Rings):
+    """Rings that record when each peer says that links are settled."""
+
+    def above(self, given: Surroundings) -> list[Protocol]:
+        """A layer that listens."""
+        return [Listener(given)]
+
+    def settled_us(self, peer: int) -> list[int]:
+        """When a peer was settled, in each of its lives."""
+        mine = [row for row in self.records if row[1] == self.host[peer] and row[2] == "settled"]
+        return [row[0] for row in mine]
+
+
+class Listener(Protocol):
+    """Records when the overlay is settled."""
+
+    def on_announcement(self, now_us: int, content: Any) -> Effects:
+        """Take note."""
+        return [Record("settled")] if isinstance(content, Settled) else ()
+
+
+@pytest.mark.parametrize(("seed", "loss_percent"), [(1, 0.0), (2, 0.0), (3, 2.0)])
+def test_a_late_peer_is_settled_when_all_others_have_found_it(
+    seed: int, loss_percent: float
+) -> None:
+    underlay = with_loss(underlay_of(48), loss_percent)
+    rings = SettlingRings(48, seed, fingers="random", underlay=underlay, successors=8).run(S)
+    late = rings.addresses[17]
+    rings.kill([late])
+    rings.run(20 * S)
+    assert all(rings.settled_us(peer) for peer in rings.alive) and not list(rings.wrong())
+    rings.start(late)
+    rings.run_for(6)
+    assert not rings.settled_us(late)
+    rings.run_for(9)
+    assert rings.settled_us(late)
+    changes = [row for row in rings.records if row[2].startswith("neighbour_")]
+    assert 20 * S < changes[-1][0] < rings.settled_us(late)[0]
+    assert not list(rings.wrong())
 
 
 def test_records_are_the_tables() -> None:

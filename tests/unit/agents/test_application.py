@@ -4,13 +4,17 @@ from collections.abc import Hashable
 from random import Random
 from typing import Any
 
+import pytest
+
 from agents.announcements import (
     Interests,
     Publish,
     Ready,
     Resume,
+    Settled,
     Subscribe,
     Suspend,
+    Unsettled,
     Unsubscribe,
 )
 from agents.protocol import Announce, Deliver, Effects, Record, SetTimer, Surroundings
@@ -141,3 +145,12 @@ def test_readiness_is_recorded_once() -> None:
     for now_us in (5, 6):
         clock.take(now_us, clock.app.on_announcement(now_us, Ready()))
     assert clock.recorded("ready") == [(5, {})]
+
+
+@pytest.mark.parametrize("order", [(Ready(), Settled()), (Settled(), Ready())])
+def test_a_peer_is_not_ready_before_links_are_settled(order: tuple[Any, Any]) -> None:
+    clock = Clock().start()
+    for now_us, content in enumerate((Unsettled(), *order)):
+        assert clock.recorded("ready") == []
+        clock.take(now_us, clock.app.on_announcement(now_us, content))
+    assert clock.recorded("ready") == [(2, {})]
