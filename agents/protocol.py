@@ -217,7 +217,8 @@ class Protocol:
     - `messages` are the message types that the protocol sends and receives.
     - `names_hosts` is true if the settings contain names of hosts.
     - `guarantee` is what a publish/subscribe layer guarantees to peers that stay. With
-      `exactly-once`, a missing or repeated delivery makes the run invalid.
+      `exactly-once`, a missing or repeated delivery makes the run invalid. With custody, peers
+      stay that run and are subscribed from `settle_s` before the event.
     - `matching` is the matching rule of a publish/subscribe layer. It serves the workloads that
       have the same rule.
     - `is_directed` is true if the links of an overlay are one-way: a link belongs to its owner, and
@@ -230,6 +231,7 @@ class Protocol:
     messages: tuple[type, ...] = ()
     names_hosts: ClassVar[bool] = False
     guarantee: ClassVar[Literal["exactly-once", "none"]] = "none"
+    settle_s: ClassVar[float] = 2.0
     matching: ClassVar[Literal["topics", "boxes"]] = "topics"
     is_directed: ClassVar[bool] = False
     needs_failure_detector: ClassVar[bool] = False

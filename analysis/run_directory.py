@@ -29,6 +29,7 @@ from topologies.underlay_file import load_underlay
 
 _SMALL_BYTES = 32_000_000
 _AGENTS_US = 1_000  # of real time
+_SETTLE_S = 2.0  # for runs that do not record it
 # For runs that do not record the effects of faults.
 _ENDS_AGENT = frozenset({"kill-agent", "stop-agent"})
 _IS_REPAIR = frozenset({"link-up", "router-up", "restart-agent", "heal"})
@@ -131,6 +132,12 @@ class RecordedRun:
     def guarantee(self) -> str | None:
         """The guarantee of the publish/subscribe layer; None if it was not recorded."""
         return self.document.get("guarantee")
+
+    @property
+    def settle_us(self) -> int:
+        """How long before an event a subscriber has to be there, where events are in custody."""
+        settle_s = self.document.get("settle_s")
+        return int((settle_s if isinstance(settle_s, int | float) else _SETTLE_S) * 1e6)
 
     @property
     def has_directed_overlay(self) -> bool:

@@ -82,7 +82,7 @@ def build_event_tables(run: RecordedRun, paths: HostPaths) -> EventTables:
     done = done_times(records)
     if not done.empty:
         present = while_placed(wanted, records)
-        asked = owed_in_custody(asked, present, ends, done, SETTLE_US, end_us)
+        asked = owed_in_custody(asked, present, ends, done, run.settle_us, end_us)
     got = deliveries(delivered, events, came, asked, paths, ways)
     return EventTables(events, asked, came, got, later)
 

@@ -146,6 +146,7 @@ class RunDirectory:
                 "messages": msgspec.to_builtins(messages_of(experiment.layers)),
                 "overlay": {"is_directed": _overlay(experiment).is_directed},
                 "guarantee": _pubsub(experiment, "guarantee"),
+                "settle_s": _pubsub(experiment, "settle_s"),
                 "matching": _pubsub(experiment, "matching"),
                 "played_faults": [describe_fault(fault) for fault in self.played_faults],
                 "command": list(self.origin.command),
@@ -162,10 +163,13 @@ def _overlay(experiment: Experiment) -> type[Protocol]:
     return find_protocol("overlay", experiment.overlay["kind"])
 
 
-def _pubsub(experiment: Experiment, attribute: str) -> str | None:
+def _pubsub(experiment: Experiment, attribute: str) -> str | float | None:
     """The declarations of the publish/subscribe layer, if there is one."""
     kind = experiment.pubsub.get("kind")
-    return None if kind is None else str(getattr(find_protocol("pubsub", kind), attribute))
+    if kind is None:
+        return None
+    declared: str | float = getattr(find_protocol("pubsub", kind), attribute)
+    return declared
 
 
 def load_run_experiment(run: Path) -> tuple[Experiment, str]:

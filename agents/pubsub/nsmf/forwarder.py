@@ -7,7 +7,9 @@ each part on, over the fingers that are nearest before it, from its knowledge in
 If the first peer of a range has failed, its successor owns the position and takes over. It
 handles the rest of the range from itself on. `agents.pubsub.custody` sends parts again. A peer
 that has not read a table of the whole ring yet holds the parts that it must divide. A peer with a
-new successor sends ranges to it, whether or not it knows subscribers there.
+new successor sends ranges to it, whether or not it knows subscribers there. A peer owns the
+positions before its own only if its predecessor reads its table: the predecessor of one that has
+just joined may be any peer. Until then it holds parts that begin there.
 
 An event finishes in the epoch that it was published in, on the ring of that epoch. Where a ring is
 planned again, its tables are read before the overlay begins the epoch.
@@ -78,6 +80,7 @@ class Nsmf(Protocol):
     Settings: ClassVar[type[Struct]] = NsmfSettings
     messages = (RangeEvent, Follow, TablePiece, InterestPiece, Lapsed, *Custody.messages)
     guarantee: ClassVar[Literal["exactly-once", "none"]] = "exactly-once"
+    settle_s: ClassVar[float] = 10.0  # a new subscriber becomes known from peer to peer
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)
@@ -258,9 +261,12 @@ class Nsmf(Protocol):
         """Deliver an event here if the range has this peer in it, and divide the rest."""
         gap = tables.distance(event.low, tables.view.position)
         if gap > event.rest:
-            return ()
+            is_over = self._is_alone or tables.is_placed
+            return () if is_over else self._custody.hold(now_us, part, event)
         effects = self._deliver(event, sender)
-        if not tables.was_covered and not self._is_alone:
+        knows_ring = tables.was_covered and not tables.is_isolated
+        knows_place = tables.is_placed or not gap
+        if not (self._is_alone or (knows_ring and knows_place)):
             return [*effects, *self._custody.hold(now_us, part, event)]
         span = event.rest - gap + 1
         view, topic = tables.view, event.topic
@@ -268,13 +274,17 @@ class Nsmf(Protocol):
             self.rule, span, tables.nearest(topic), tables.fingers, tables.matched(topic),
             -view.position % view.spacing, view.spacing,
         )  # fmt: skip
-        for start, end in parts:
-            low = (view.position + start) % view.modulus
-            if not tables.owns(low):
-                to = tables.next_hop(low)
-                assert to is not None
-                piece = replace(event, low=low, rest=end - start - 1)
-                effects += self._custody.send(now_us, part, to, piece)
+        pieces = [
+            replace(event, low=(view.position + start) % view.modulus, rest=end - start - 1)
+            for start, end in parts
+        ]
+        others = [piece for piece in pieces if not tables.owns(piece.low)]
+        if len(others) < len(pieces) and not tables.is_placed:
+            return [*effects, *self._custody.hold(now_us, part, event)]
+        for piece in others:
+            to = tables.next_hop(piece.low)
+            assert to is not None
+            effects += self._custody.send(now_us, part, to, piece)
         return effects
 
     def _deliver(self, event: RangeEvent, sender: PeerId) -> list[Effect]:

@@ -65,9 +65,22 @@ class Tables:
         )
 
     @property
+    def is_placed(self) -> bool:
+        """Whether the predecessor reads this peer's table: both agree that nobody is between."""
+        before = self.view.predecessor
+        offer = self._offers.get(before.peer) if before is not None else None
+        return offer is not None and offer.wants_table
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether this peer knows no other one."""
+        return self._successor is None
+
+    @property
     def is_settled(self) -> bool:
-        """Whether all changes were sent."""
-        return self.is_confirmed and all(one.is_synced for one in self._readings.values())
+        """Whether this peer has its place, and has received all tables and interests."""
+        is_told = all(one.is_synced for one in self._readings.values())
+        return is_told and self.is_confirmed and self.is_placed
 
     def distance(self, start: int, end: int) -> int:
         """The clockwise distance from one position to another."""
@@ -256,6 +269,7 @@ class Tables:
         elif not message.pieces:
             offer = Offer(now_us, message.session, message.wants_table)
             self._offers[reader] = offer
+            self.version += 1
             return list(self._news(now_us, reader, offer, None))
         return [Send(reader, Lapsed(self.epoch, message.session, by_reader=False))]
 

@@ -144,6 +144,18 @@ def test_events_survive_a_third_killed_at_once() -> None:
     assert peers.run(20).faults(stay, [*before, *after]) == []
 
 
+def test_a_peer_whose_predecessor_does_not_know_it_yet_drops_no_event() -> None:
+    peers = crowd(8).run(9)
+    view = tables_of(peers, 3).view
+    peers.tell(3, replace(view, predecessor=view.successors[0]))  # as one that has just joined
+    for topic in range(5):
+        peers.publish(3, topic)
+    assert len(peers.run(0.3).recorded("event_done")) < 5
+    peers.tell(3, view)
+    assert peers.run(2).faults(range(8)) == []
+    assert len(peers.recorded("event_done")) == 5
+
+
 @pytest.mark.parametrize("peers", [24, pytest.param(64, marks=pytest.mark.slow)])
 def test_a_third_killed_at_once_leaves_one_ring_and_true_tables(peers: int) -> None:
     rings = NsmfRings(peers, 1, fingers="random").run(1_000_000)
