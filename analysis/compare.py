@@ -23,6 +23,7 @@ from analysis.json_files import read_object
 _CONFIDENCE = 0.95
 # not compared: descriptions of the run, and histograms
 _LEFT_OUT = ("notes", "checks", "histogram", "distribution", "by_kind", "messages_by_kind")
+_MOST_SETTINGS, _FEW_SETTINGS = 9, 6  # in a label: all settings up to the first number, else some
 _NOT_THE_EXPERIMENT = ("seed", "folder")  # the folder of the file does not change the run
 
 
@@ -52,8 +53,12 @@ class Group:
 
     @property
     def label(self) -> str:
-        """The experiment's name and the differing settings."""
-        return " ".join([self.name, *(f"{key}={value}" for key, value in self.settings.items())])
+        """The experiment's name and the differing settings, not all if they are many."""
+        settings = [f"{key}={value}" for key, value in self.settings.items()]
+        if len(settings) > _MOST_SETTINGS:
+            rest = len(settings) - _FEW_SETTINGS
+            settings = [*settings[:_FEW_SETTINGS], f"and {rest} more settings"]
+        return " ".join([self.name, *settings])
 
 
 @dataclass(frozen=True, slots=True)

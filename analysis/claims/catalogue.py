@@ -1,4 +1,4 @@
-"""What the folder of a paper declares: its claims by section, its scales, its computations."""
+"""The declarations of a paper's folder: claims by section, scales, computations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from analysis.claims.computation import Computation
 
 SCALES = ("small", "paper")
 
-# For each scale, what is changed in each source of evidence, by its name.
+# For each scale, the changes of each source of evidence, by its name.
 Changes = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -23,10 +23,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The claims of a paper and what their evidence needs.
+    """The claims of a paper, and the scales and computations of their evidence.
 
-    `scales` describes each scale for readers; `changes` says what it changes. A source of a claim
-    that is none of `computations` is a file of `experiments/`.
+    `scales` describes each scale for readers; `changes` has its changes. A source of a claim
+    that is not in `computations` is a file of `experiments/`.
     """
 
     sections: tuple[Section, ...]

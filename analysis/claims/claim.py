@@ -12,10 +12,10 @@ FEWEST_SEEDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What feeds a claim, and which of its figures show it: a file of `experiments/`, which is
+    """A source of evidence for a claim, and its figures: a file of `experiments/`, which is
     a sweep of runs, or a computation of the claim's paper.
 
-    `only` says which runs or points are needed, where not all are: keys with their values.
+    `only` selects the needed runs or points, if not all are: keys with their values.
     """
 
     experiment: str
@@ -23,7 +23,7 @@ class Source:
     only: Mapping[str, Any] = field(default_factory=dict)
 
     def needs(self, row: Row) -> bool:
-        """Whether a run is needed, by its row or what sets it apart."""
+        """Whether a run is needed, by its row or its keys."""
         return matches(row, self.only)
 
 
@@ -31,7 +31,7 @@ class Source:
 class Claim:
     """The statement of a paper, its place, and the relation that decides whether our results agree.
 
-    The relation is decided on `sources`; `pictures` only show it in the paper's axes.
+    The relation is decided on `sources`; `pictures` only show it with the paper's axes.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Claim:
 
     @property
     def sweeps(self) -> tuple[Source, ...]:
-        """All sources that are run for it."""
+        """All sources that it needs."""
         return (*self.sources, *self.pictures)
 
     def evaluate(self, sweeps: Mapping[str, SweepRows], failed: int = 0) -> Finding:
@@ -73,7 +73,7 @@ class Claim:
         return finding
 
     def runs(self, sweeps: Mapping[str, SweepRows]) -> list[Row]:
-        """The runs on which it is decided."""
+        """The runs on which the claim is decided."""
         needed = [_needed(source, sweeps[source.experiment]) for source in self.sources]
         return [row for some in needed for row in some.rows]
 

@@ -28,10 +28,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """A pure function, and the values and seeds that it is computed for, in every combination.
+    """A pure function, with the values and seeds for which it is computed, in every combination.
 
     The function gets `seed` and each parameter by name, and returns numbers by name. It may run in
-    another process or on another machine, so it is a function of a module, and of nothing else.
+    another process or on another machine, so it is a function of a module.
 
     `files` are parameters that are paths of data files, each with names below the folder of data
     files under which it is looked for; the path is empty where there is none of them.
@@ -46,7 +46,7 @@ class Computation:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What tells its points apart, other than the seed and data files."""
+        """The keys that distinguish its points, without the seed and data files."""
         return tuple(key for key in self.parameters if key not in self.files)
 
     @property
@@ -59,7 +59,7 @@ class Computation:
         ]
 
     def change(self, changes: Mapping[str, Any]) -> "Computation":
-        """The same with other values: of a parameter or the seed, one or a list of them."""
+        """The same with one or more other values of a parameter or the seed."""
         given = {key: self._check(key, value) for key, value in changes.items()}
         seeds = given.pop(SEED, self.seeds)
         return replace(self, parameters={**self.parameters, **given}, seeds=seeds)

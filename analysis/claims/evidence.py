@@ -22,7 +22,7 @@ _MOST_NAMED = 4
 
 
 class UnfitRows(AnalysisError):
-    """Rows that a relation needs and that are missing, or several where one is expected."""
+    """Rows that a relation needs are missing, or there are several where one is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Comparison:
 
     @property
     def seeds(self) -> list[int]:
-        """Those that both have."""
+        """The seeds that both have."""
         return sorted(self.larger.keys() & self.smaller.keys())
 
     @property
@@ -125,7 +125,7 @@ class Comparison:
 
     @property
     def margin(self) -> Estimate:
-        """By how many percent of the larger of both they differ; below 0 if the wrong way."""
+        """The difference in percent of the larger value; below 0 if the other one is larger."""
         shares = [
             100 * (more - less) / (max(abs(more), abs(less)) or 1) for more, less in self._pairs()
         ]
@@ -181,7 +181,7 @@ class Finding:
 
     @property
     def is_in_part(self) -> bool:
-        """Whether some of it holds and some does not."""
+        """Whether some parts hold and some do not."""
         return self.holds is False and any(part.holds for part in self.parts)
 
     @property
@@ -215,7 +215,7 @@ def conclude(parts: Sequence[Part]) -> Finding:
 def steps_down(
     label: str, series: Sequence[tuple[Any, Values]], is_strict: bool = True
 ) -> list[Comparison]:
-    """Comparisons that say that a figure falls from each of its places to the next."""
+    """Comparisons for a value that falls from each place to the next."""
     pairs = _neighbours(label, series)
     return [
         Comparison(f"{label} falls, {here} to {there}", high, low, is_strict)
@@ -226,7 +226,7 @@ def steps_down(
 def steps_up(
     label: str, series: Sequence[tuple[Any, Values]], is_strict: bool = True
 ) -> list[Comparison]:
-    """Comparisons that say that a figure rises from each of its places to the next."""
+    """Comparisons for a value that rises from each place to the next."""
     pairs = _neighbours(label, series)
     return [
         Comparison(f"{label} rises, {here} to {there}", high, low, is_strict)

@@ -1,4 +1,4 @@
-"""The page of reproduced claims: one HTML file with figures and data, which fetches nothing."""
+"""The page of reproduced claims: one self-contained HTML file with figures and data."""
 
 import base64
 import html
@@ -19,7 +19,7 @@ _MARKS = {True: ("yes", "✓"), False: ("no", "✗"), None: ("aside", "·")}
 
 @dataclass(frozen=True, slots=True)
 class SweepFiles:
-    """What a sweep or computation left: figures by name, and a table of its runs or points."""
+    """The files of a sweep or computation: figures by name, and a table of its runs or points."""
 
     name: str
     folder: Path
@@ -38,7 +38,7 @@ class SweepFiles:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for: runs of which size, on which backend, and with which changes."""
+    """The request: the scale of runs, the backend, and changes."""
 
     scale: str
     backend: str
@@ -57,7 +57,7 @@ class Request:
         return f"--scale {self.scale}{backend}{changes}"
 
     def describe(self, paper: Paper) -> str:
-        """What stands beside the figures of a paper, for readers."""
+        """The description of our runs beside a paper's values, for readers."""
         kind = {"simulation": "simulated", "emulation": "emulated"}[self.backend]
         changed = f"; changed by {', '.join(self.changes)}" if self.changes else ""
         catalogue = paper.catalogue
@@ -69,9 +69,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim with what was found about it, from so many runs; others failed or are not valid.
+    """A claim with its finding and number of runs, and the number of failed or invalid ones.
 
-    `commits` says how many of the runs are of which commit of the testbed.
+    `commits` has the number of runs of each commit of the testbed.
     """
 
     claim: Claim

@@ -1,4 +1,4 @@
-"""The papers whose claims we reproduce: one explicit table, of which each folder loads when asked.
+"""The table of papers whose claims are reproduced; a folder is loaded when it is needed.
 
 To add a paper, add a folder with a module `catalogue` that has a `CATALOGUE`, and a line here.
 """

@@ -156,7 +156,7 @@ def routing_saves_where_interests_are_even(evidence: Evidence) -> Finding:
 
 
 def _orderings(rows: SweepRows, place: ByKey) -> list[Part]:
-    """What the paper says of overlays in the families of BeaConvey, Scribe and iScribe."""
+    """The paper's orderings of overlays in the families of BeaConvey, Scribe and iScribe."""
     value = {system: rows.values(f"{system}.overhead", place) for system in ALL_SYSTEMS}
 
     def below(less: str, more: str) -> Comparison:
@@ -190,7 +190,7 @@ def _tables(rows: SweepRows, network: str) -> list[Part]:
         densities = rows.values("sample.topics_per_node", place)
         density = ", ".join(f"{densities[seed]:.1f}" for seed in sorted(densities))
         stand_in = max(rows.values("is_stand_in", place).values())
-        name = f"{sample}, a synthetic stand-in for missing data" if stand_in else sample
+        name = f"{sample}, synthetic because its data is missing" if stand_in else sample
         cells = "; ".join(_cell(rows, place, system, TABLES[network]) for system in ALL_SYSTEMS)
         parts.append(
             Part(

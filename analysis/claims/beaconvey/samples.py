@@ -1,4 +1,4 @@
-"""The instances of BeaConvey's evaluation: social graphs, drawn interests, and what they give.
+"""The instances of BeaConvey's evaluation: social graphs and drawn interests, with their results.
 
 The paper's samples of Facebook and Twitter are not public. Facebook's ego networks (4,039 users,
 SNAP) and Twitter's (23,370 users, KONECT) are at hand; synthetic graphs have the mean number of
@@ -57,7 +57,7 @@ def measure_social(
     fingers: Fingers,
     phases: Phases,
 ) -> dict[str, Any]:
-    """All systems on a sample of a network; without the file `graph`, a synthetic one stands in."""
+    """All systems on a sample of a network; without the file `graph`, on a synthetic one."""
     chosen = SAMPLES[sample]
     is_synthetic = chosen.is_synthetic or not graph
     wanted = _draw(NETWORKS[network], chosen.nodes, "" if is_synthetic else graph, seed)

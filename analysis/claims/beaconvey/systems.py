@@ -33,18 +33,18 @@ FAMILIES = ("pie", "iscribe", "scribe")
 RULES_OF_SL = ("po_sl", "pal_sl")
 # The rows of tables 3 to 5.
 ALL_SYSTEMS = (*(f"{way}_{name}" for way in FAMILIES for name in ALL_OVERLAYS), *RULES_OF_SL)
-# What compares BeaConvey's rules with each other.
+# The comparison of BeaConvey's rules.
 RULE_SYSTEMS = ("po_sl", "pie_sl", "pal_sl")
 BASELINE = "scribe_none"
 
 _MIN_SUBSCRIBERS = 2
 _RULES: dict[str, Rule] = {"po": "po", "pie": "pie", "pal": "pal"}
-# Each use of randomness has a stream of its own, so that none depends on another.
+# Each use of randomness has its own stream, so that none depends on another.
 _PUBLICATIONS, _GREEDY_RING, _RANDOM_RING, _FINGERS = range(4)
 
 
 class Plain(NamedTuple):
-    """How fingers are chosen that are not greedy, and the number of phases."""
+    """The choice of fingers that are not greedy, and the number of phases."""
 
     fingers: Fingers
     phases: Phases
@@ -64,7 +64,7 @@ def compare_systems(
         way, _, name = system.partition("_")
         counts[system] = _disseminate(way, overlays[name], published)
         if counts[system].missed:
-            raise AssertionError(f"{system}: expected nobody to be missed, found some")
+            raise AssertionError(f"{system}: expected no missed subscriber, found some")
     found = {system: _beside(counts[system], counts[BASELINE]) for system in wanted}
     split = _split(found) if set(systems) == set(ALL_SYSTEMS) else {}
     sizes = interests.sizes
@@ -123,7 +123,7 @@ def _beside(counts: Counts, baseline: Counts) -> dict[str, float]:
 
 
 def _split(found: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    """How much of what (SL, Pie) saves routing saves, beside the best of both Scribe families."""
+    """The share of routing in the savings of (SL, Pie) against the best of both Scribe families."""
     saved = 1 - found["pie_sl"]["overhead"]
     trees = [f"{way}_{name}" for way in ("scribe", "iscribe") for name in ALL_OVERLAYS]
     by_overlay = 1 - min(found[system]["overhead"] for system in trees)

@@ -1,4 +1,4 @@
-"""Networks in numbers: what the claims about generators are computed from, without a network."""
+"""Statistics of generated networks, on which the claims about generators are decided."""
 
 from typing import Any
 

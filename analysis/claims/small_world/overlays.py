@@ -1,4 +1,4 @@
-"""Small-world overlays in numbers: what the claims about them are computed from."""
+"""Measurements of small-world overlays, on which the claims about them are decided."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ GREEDY: SmallWorldFingers = "greedy"
 BASELINES: tuple[SmallWorldFingers, ...] = ("chord", "random")
 
 _TOPICS_PER_NODE = 20
-# Each use of randomness has a stream of its own, so that none depends on another.
+# Each use of randomness has its own stream, so that none depends on another.
 _PUBLICATIONS, _FINGERS = range(2)
 
 

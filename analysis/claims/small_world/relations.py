@@ -158,7 +158,7 @@ def _everywhere(
 
 
 def _gap_by_topics(rows: SweepRows) -> list[Part]:
-    """For information: how the extra overhead of both goes with the topics."""
+    """For information: the extra overhead of both by the number of topics."""
     papers = {"chord": "up to +44.5 %", "random": "up to +39.3 %"}
     found = []
     for kind, paper in papers.items():
@@ -174,7 +174,7 @@ def _order(extra: dict[str, Values]) -> str:
 
 
 def _rises(label: str, series: Series) -> list[Comparison]:
-    """That the last value is above the first, and that values and sizes go together."""
+    """That the last value is above the first, and that values rise with sizes."""
     correlation = _correlation(series)
     least = dict.fromkeys(correlation, _LEAST_CORRELATION)
     return [

@@ -167,11 +167,11 @@ _ROUTING: tuple[Claim, ...] = (
     ),
     Claim(
         "T11",
-        "under churn cost creeps up and drops at each recalculation; messages rise for a while",
+        "under churn, cost rises slowly and drops at each recalculation; messages rise for a while",
         "6 (f), (g)",
         "trend",
         "cost per delivery after the second recalculation below that of the 500 events before it, "
-        "at three churn rates; both trees know interests and are repaired locally",
+        "at three churn rates; both trees use interests and are repaired locally",
         (Source("fig6-churn", ("fig6f", "fig6g")),),
         recalculation_pays,
     ),
@@ -180,7 +180,7 @@ _ROUTING: tuple[Claim, ...] = (
 _EXAMPLE: tuple[Claim, ...] = (
     Claim(
         "T12",
-        "example 1: an overlay that knows the underlay needs fewer link messages and less delay "
+        "example 1: an overlay built along the underlay has fewer link messages and less delay "
         "than one by containment only",
         "1",
         "327 and 246 messages, 25 % less; delay penalty 3.9 and 1.2",
@@ -304,9 +304,9 @@ CATALOGUE = Catalogue(
         Section("1 Introduction", _EXAMPLE),
     ),
     scales={
-        "small": "128 peers on some 200 routers, where the paper has 1,024 on some 1,600: for a "
-        "look, not for the record",
-        "paper": "the paper's size: 1,024 peers on some 1,600 routers",
+        "small": "128 peers on about 200 routers (paper: 1,024 on about 1,600): for a first look, "
+        "not for citation",
+        "paper": "the paper's size: 1,024 peers on about 1,600 routers",
     },
     changes=SCALES,
 )

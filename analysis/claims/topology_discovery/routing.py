@@ -154,7 +154,7 @@ def popular_interests_cost_less(evidence: Evidence) -> Finding:
 
 
 def _other_hotspots(rows: SweepRows) -> str:
-    """The cost of each strategy with every kind of hotspots, and how alike neighbours are."""
+    """The cost of each strategy with every kind of hotspots, and the similarity of neighbours."""
     strategies = rows.choices("routing.strategy")
     texts = []
     for variant in rows.choices("variant"):
@@ -258,7 +258,7 @@ def _means(series: Sequence[tuple[int, Values]]) -> str:
 def recalculation_pays(evidence: Evidence) -> Finding:
     """T11: under churn, the cost per delivery after the second recalculation is below that before.
 
-    Both trees know interests, and are repaired locally.
+    Both trees use interests, and are repaired locally.
     """
     rows = evidence["fig6-churn"]
     comparisons, texts, bursts = [], [], []
@@ -283,7 +283,7 @@ def recalculation_pays(evidence: Evidence) -> Finding:
 def _around_recalculation(steps: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """The last steps on the second tree, and those that are wholly on the third.
 
-    The first tree knows no interests, so the other two are compared.
+    The first tree does not use interests, so the other two are compared.
     """
     selections = sorted({step["selection"] for step in steps})
     if len(selections) < 3:

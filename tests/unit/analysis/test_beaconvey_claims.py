@@ -124,7 +124,7 @@ def test_every_instance_of_ten_thousand_nodes_is_timed() -> None:
 
 def test_tables_name_samples_their_density_and_a_stand_in() -> None:
     found = find("B1", lambda point: {**point, "is_stand_in": int(point["sample"] == "1K")}).ours
-    assert "Facebook 1K, a synthetic stand-in for missing data, 20.0" in found
+    assert "Facebook 1K, synthetic because its data is missing, 20.0" in found
     assert "Facebook 4K, 20.0, 20.0, 20.0 topics a node by seed" in found
     # The paper's sample of 10,000 users stands beside ours of 4,039.
     assert "(SL, Pie) 0.266, 0.700 (0.449, 0.968)" in found

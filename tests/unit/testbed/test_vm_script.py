@@ -120,7 +120,7 @@ def test_only_one_works_in_a_folder(tmp_path: Path) -> None:
     before = (*as_root(), "flock", str(folder / "lock"))
     done = vm(folder=folder, before=before, PATH=path_with(tmp_path / "bin", *TOOLS))
     assert done.returncode == 1
-    assert f"{folder}: expected nobody at work there, found another scripts/vm" in done.stderr
+    assert f"{folder}: expected no other scripts/vm using it, found one" in done.stderr
 
 
 def test_cleaning_removes_what_it_made_and_nothing_else(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_the_machine_of_another_at_work_is_not_removed(tmp_path: Path) -> None:
     done = vm("--clean", folder=folder, before=("flock", str(folder / "lock")))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"scripts/vm: {folder}: expected nobody at work there, found another scripts/vm; wait for "
+        f"scripts/vm: {folder}: expected no other scripts/vm using it, found one; wait for "
         "it or stop it\n"
     )
     assert (folder / "machine-0123456789abcdef").exists()
