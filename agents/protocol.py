@@ -20,6 +20,9 @@ from workloads.share import Share
 # The IPv4 address of the peer's host, as a number.
 PeerId = int
 Value = int | float | str | bool
+# What a layer offers to the layers above it: links to neighbours, a next hop for each key, its
+# position on a ring, or trees.
+Service = Literal["neighbours", "keys", "positions", "trees"]
 
 
 @final
@@ -223,6 +226,8 @@ class Protocol:
       have the same rule.
     - `is_directed` is true if the links of an overlay are one-way: a link belongs to its owner, and
       the other end need not hold it.
+    - `offers` are the services of an overlay or a routing layer. `needs` is the service of lower
+      layers without which a layer never becomes ready; an experiment that lacks it is refused.
     - `needs_failure_detector` is true if an overlay relies on `PeerLost` and `PeerRestarted`. Its
       `Settings` are then derived from `agents.failure_detector.FailureDetectorSettings`.
     """
@@ -234,6 +239,8 @@ class Protocol:
     settle_s: ClassVar[float] = 2.0
     matching: ClassVar[Literal["topics", "boxes"]] = "topics"
     is_directed: ClassVar[bool] = False
+    offers: ClassVar[frozenset[Service]] = frozenset()
+    needs: ClassVar[Service | None] = None
     needs_failure_detector: ClassVar[bool] = False
 
     @classmethod

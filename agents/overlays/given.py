@@ -41,6 +41,7 @@ class GivenOverlay(Protocol):
             _neighbours(self.links)
 
     settings: Settings
+    offers = frozenset({"neighbours"})
     names_hosts: ClassVar[bool] = True
 
     @classmethod

@@ -51,6 +51,7 @@ class TopicFlood(Protocol):
 
     Settings = FloodSettings
     messages = (FloodedEvent,)
+    needs = "neighbours"
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

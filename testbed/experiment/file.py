@@ -20,6 +20,7 @@ from testbed.errors import ExperimentError
 from testbed.experiment.events import read_events
 from testbed.experiment.faults import Fault, read_fault
 from testbed.experiment.kinds import read_section, read_topology
+from testbed.experiment.layers import check_layers
 from testbed.experiment.settings import check_keys, check_type, read_settings
 from topologies.topology import TopologySettings
 
@@ -161,6 +162,7 @@ def _read_experiment(document: dict[str, Any]) -> Experiment:
     layers |= read_events(document.pop("workload", {}), document.pop("pubsub", {}))
     experiment = replace(read_settings(Experiment, "", document), topology=topology, **layers)
     _check_name(experiment.name)
+    check_layers(experiment.layers)
     end_s = experiment.duration_s
     read = (read_fault(f"fault[{n}].", given, end_s) for n, given in enumerate(faults))
     return replace(experiment, faults=tuple(read))

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from analysis.json_files import read_object
 from testbed.run.directory import write_json
 from testbed.run.reasons import Reason, Severity, metric_reasons
+from topologies.errors import TopologyError
+from topologies.underlay_file import load_underlay
 
 _VALID = "valid"
 _BY_ANALYSIS = "reasons_by_analysis"
@@ -59,7 +61,8 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
     if "verdict" not in document and not metrics.get("unreadable"):
         return None
     figures = document.get("figures", {})
-    judged = verdict_document(_reasons_of_run(document), figures, metric_reasons(metrics))
+    added = metric_reasons(metrics, _loses_packets(run))
+    judged = verdict_document(_reasons_of_run(document), figures, added)
     draft = run / ".verdict.json.new"
     write_json(draft, document | judged)
     draft.replace(run / "verdict.json")
@@ -69,6 +72,15 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
 def is_judged(run: Path) -> bool:
     """Whether the verdict of a run considers its metrics."""
     return _BY_ANALYSIS in read_object(run / "verdict.json")
+
+
+def _loses_packets(run: Path) -> bool:
+    """Whether a link of the underlay loses packets."""
+    try:
+        links = load_underlay(run / "underlay.json").links
+    except TopologyError:  # the analysis reports the file
+        return False
+    return any(link.ab.loss_percent or link.ba.loss_percent for link in links)
 
 
 def _reasons_of_run(document: Mapping[str, Any]) -> list[Reason]:

@@ -75,6 +75,7 @@ class BeaConveyOverlay(Protocol):
     settings: BeaConveyOverlaySettings
     messages = (*RING_MESSAGES, Belief, Wants, Status, Plan, Commit, Retire)
     is_directed: ClassVar[bool] = True
+    offers = frozenset({"neighbours", "keys", "positions"})
     needs_failure_detector: ClassVar[bool] = True
 
     def __init__(self, given: Surroundings) -> None:

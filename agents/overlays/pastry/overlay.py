@@ -56,6 +56,7 @@ class PastryOverlay(Protocol):
     Settings = PastrySettings
     messages = (Join, Candidates, LeafSet, AskRow, Departure)
     is_directed: ClassVar[bool] = True
+    offers = frozenset({"neighbours", "keys"})
     needs_failure_detector: ClassVar[bool] = True
 
     def __init__(self, given: Surroundings) -> None:

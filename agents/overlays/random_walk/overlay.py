@@ -81,6 +81,7 @@ class RandomWalk(Protocol):
     messages = (
         Join, Connect, Walk, Accept, NewParent, Disconnect, Heartbeat, Befriend, Befriended,
     )  # fmt: skip
+    offers = frozenset({"neighbours"})
 
     @classmethod
     def choose_targets(

@@ -38,6 +38,7 @@ class RingOverlay(Protocol):
     Settings: ClassVar[type[Struct]] = RingSettings
     messages: tuple[type, ...] = RING_MESSAGES
     is_directed: ClassVar[bool] = True
+    offers = frozenset({"neighbours", "keys", "positions"})
     needs_failure_detector: ClassVar[bool] = True
 
     def __init__(self, given: Surroundings) -> None:

@@ -66,6 +66,7 @@ class Content(Protocol):
     messages = MESSAGES
     guarantee = "exactly-once"
     matching = "boxes"
+    needs = "trees"
     settings: ContentSettings
 
     def __init__(self, given: Surroundings) -> None:

@@ -81,6 +81,7 @@ class Nsmf(Protocol):
     messages = (RangeEvent, Follow, TablePiece, InterestPiece, Lapsed, *Custody.messages)
     guarantee: ClassVar[Literal["exactly-once", "none"]] = "exactly-once"
     settle_s: ClassVar[float] = 10.0  # a new subscriber becomes known from peer to peer
+    needs = "positions"
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

@@ -61,6 +61,7 @@ class InverseScribe(Scribe):
     messages: ClassVar[tuple[type, ...]] = (  # type: ignore[misc]
         Upward, Downward, Confirm, AtRoot, Subscribe, Graft, Direct, *Custody.messages,
     )  # fmt: skip
+    needs = "positions"
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

@@ -37,6 +37,7 @@ from agents.protocol import (
     Protocol,
     Record,
     Send,
+    Service,
     SetTimer,
     Surroundings,
 )
@@ -71,6 +72,7 @@ class Scribe(Protocol):
     Settings = RendezvousSettings
     messages = (Upward, Downward, Join, Leave, Confirm, AtRoot, *Custody.messages)
     guarantee: ClassVar[Literal["exactly-once", "none"]] = "exactly-once"
+    needs: ClassVar[Service | None] = "keys"
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

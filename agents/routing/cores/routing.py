@@ -57,6 +57,8 @@ class CoreRouting(Protocol):
     Settings: ClassVar[type[RoutingSettings]] = CoreSettings
     settings: RoutingSettings
     messages = MESSAGES
+    offers = frozenset({"trees"})
+    needs = "neighbours"
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

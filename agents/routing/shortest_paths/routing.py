@@ -80,6 +80,8 @@ class ShortestPathRouting(Protocol):
         ] = 20.0
 
     messages = (*MESSAGES, Farewell)
+    offers = frozenset({"trees"})
+    needs = "neighbours"
     settings: Settings
 
     def __init__(self, given: Surroundings) -> None:

@@ -22,6 +22,7 @@ def test_agents_link_and_subscribe_as_the_file_says(tmp_path: Path) -> None:
         "capture": "none",
         "topology": {"routers": 4, "hosts": 4},
         "overlay": {"kind": "given", "links": "h2-h1 h2-h3 h3-h4"},
+        "routing": {"kind": "mst"},
         "workload": {
             "kind": "content-given",
             "subscriptions": "h2: 1<=a0<=3; h4: everything",

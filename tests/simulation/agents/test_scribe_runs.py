@@ -28,7 +28,7 @@ def test_everybody_who_stays_gets_each_event_once_under_churn(
     run = run_small(tmp_path, **CHURN, pubsub={"kind": kind}, seed=seed)
     metrics = measure_run(run)
     verdict = judge_metrics(run, metrics)
-    assert verdict is not None and verdict.verdict != "invalid", verdict  # losses may delay events
+    assert verdict is not None and verdict.verdict == "valid", verdict
     delivery = metrics["delivery"]
     assert delivery["expected"] == delivery["delivered"] > 50
     assert delivery["unsteady_expected"] > 0  # of hosts that were up and crashed soon after

@@ -24,6 +24,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "name": "given",
         "topology": {"routers": 5, "hosts": 4},
         "overlay": {"kind": "given", "links": "h1-h2 h2-h3 h3-h4"},
+        "routing": {"kind": "mst"},
         "workload": {"kind": "content-given", "subscriptions": "h2: 1<=a0<=3; h4: everything"},
     }
     for key, value in changes.items():

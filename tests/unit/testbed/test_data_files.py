@@ -16,6 +16,8 @@ from testbed.sweeps.file import load_sweep
 
 GRAPH = Path(__file__).parents[2] / "fixtures" / "social" / "friends.txt"
 FILE = """
+[overlay]
+kind = "tdo-walk"
 [workload]
 kind = "topics-social"
 file = "social/friends.txt"

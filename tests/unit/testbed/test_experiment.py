@@ -8,6 +8,8 @@ from testbed.errors import ExperimentError
 from testbed.experiment.file import experiment_from_dict, load_experiment, parse_change
 from testbed.run.underlay import make_underlay
 
+TREES = {"overlay": {"kind": "tdo-walk"}, "routing": {"kind": "mst"}}
+
 
 def write(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
@@ -216,9 +218,50 @@ def test_sections_of_events_that_make_no_sense(
         experiment_from_dict(document, "mine.toml")
 
 
+@pytest.mark.parametrize(
+    ("overlay", "pubsub", "message"),
+    [
+        ("pastry", "iscribe", "beaconvey, ring, small-world, as iscribe needs positions on a ring"),
+        ("skip-net", "nsmf", "beaconvey, ring, small-world, as nsmf needs positions on a ring"),
+        ("tdo-walk", "scribe", "beaconvey, pastry, .*, as scribe needs routes to keys"),
+        ("hello", "topic-flood", "beaconvey, given, .*, as topic-flood needs links between peers"),
+    ],
+)
+def test_an_overlay_that_lacks_what_a_forwarder_needs_is_refused(
+    overlay: str, pubsub: str, message: str
+) -> None:
+    document = {
+        "name": "mine",
+        "overlay": {"kind": overlay},
+        "workload": {"kind": "topics-zipf"},
+        "pubsub": {"kind": pubsub},
+    }
+    wanted = f"mine.toml: overlay.kind: expected one of {message}; found '{overlay}'$"
+    with pytest.raises(ExperimentError, match=wanted):
+        experiment_from_dict(document, "mine.toml")
+
+
+@pytest.mark.parametrize("overlay", ["tdo-walk", "hello"])
+def test_trees_need_a_routing_layer_and_that_needs_links(overlay: str) -> None:
+    document = {
+        "name": "mine", "overlay": {"kind": overlay}, "workload": {"kind": "content-zipf"},
+    }  # fmt: skip
+    with pytest.raises(ExperimentError, match="routing.kind: .* content needs trees; found none"):
+        experiment_from_dict(document, "mine.toml")
+    document["routing"] = {"kind": "mst"}
+    if overlay == "hello":
+        with pytest.raises(ExperimentError, match="mst needs links between peers; found"):
+            experiment_from_dict(document, "mine.toml")
+    else:
+        assert experiment_from_dict(document, "mine.toml").layers.keys() == {
+            "overlay", "routing", "pubsub",
+        }  # fmt: skip
+
+
 def test_the_forwarder_is_that_of_the_workload_unless_told_otherwise() -> None:
     workload = {"kind": "content-zipf", "events": 7, "psi": 3}
-    found = experiment_from_dict({"name": "mine", "workload": workload}, "mine.toml")
+    document = {"name": "mine", "workload": workload, **TREES}
+    found = experiment_from_dict(document, "mine.toml")
     assert found.pubsub["kind"] == "content" and found.pubsub["psi"] == 3
     assert found.workload["events"] == 7 and "psi" not in found.workload
     assert experiment_from_dict(found.to_dict(), "run.json") == found

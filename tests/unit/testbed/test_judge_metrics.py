@@ -9,6 +9,9 @@ import pytest
 from testbed.commands.analyze import note_lines
 from testbed.run.reasons import Reason, Severity, emulation_reasons
 from testbed.run.verdict import Verdict, is_judged, judge_metrics, verdict_document
+from topologies.hosts import make_lossy
+from topologies.underlay_file import save_underlay
+from topologies.waxman import generate_waxman
 
 GOOD = {"checks": {"copies_sent": {"ok": True, "expected": 3, "found": 3}}, "recovery": None}
 BROKEN = {"checks": {"copies_sent": {"ok": False, "expected": 3, "found": 2}}}
@@ -48,6 +51,15 @@ def test_a_verdict_follows_from_metrics(
     assert {reason["by"] for reason in named} <= {"analysis"}
     added = {"verdict": verdict, "reasons": reasons, "reasons_by_analysis": reasons}
     assert written == before | added
+
+
+def test_repeated_messages_are_no_reason_where_links_lose_packets(tmp_path: Path) -> None:
+    write_verdict(tmp_path, "valid")
+    underlay = generate_waxman(6, seed=1)
+    save_underlay(underlay, tmp_path / "underlay.json")
+    assert judge_metrics(tmp_path, GOOD | LATE) != Verdict("valid", ())
+    save_underlay(make_lossy(underlay, 1.0), tmp_path / "underlay.json")
+    assert judge_metrics(tmp_path, GOOD | LATE) == Verdict("valid", ())
 
 
 def test_a_run_is_judged_anew_each_time_it_is_analysed(tmp_path: Path) -> None:

@@ -219,6 +219,7 @@ def test_settings_of_the_forwarder_are_swept_in_either_section(
 ) -> None:
     kinds = {"workload": 'kind = "content-zipf"', "pubsub": 'kind = "content"'}
     kinds[section] += "\nmerging = [true, false]"
+    kinds |= {"overlay": 'kind = "tdo-walk"', "routing": 'kind = "mst"'}
     text = "".join(f"[{name}]\n{lines}\n" for name, lines in kinds.items())
     file = tmp_path / "mine.toml"
     file.write_text(text)

@@ -13,6 +13,8 @@ from testbed.sweeps.file import load_sweep
 from workloads.number_range import RANGE, parse_range, parse_whole_range
 
 FILE = """
+[overlay]
+kind = "tdo-walk"
 [workload]
 kind = "topics-zipf"
 topics_per_peer = {}
