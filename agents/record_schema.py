@@ -125,7 +125,7 @@ RECORDS: dict[str, dict[str, Fields]] = {
         "event_repeated": _COPY,
         "event_done": {"event_id": _EVENT},
         "table_counted": {
-            "entries": Field(int, "peers that events of topics are passed to, once a topic"),
+            "entries": Field(int, "pairs of a topic and a peer in the table"),
             "peers": Field(int, "different peers among them"),
         },
     },

@@ -50,6 +50,7 @@ from agents.pubsub.custody import Custody, Part
 from agents.pubsub.nsmf.division import Rule, divide
 from agents.pubsub.nsmf.messages import Follow, InterestPiece, Lapsed, RangeEvent, TablePiece
 from agents.pubsub.nsmf.tables import Tables
+from agents.pubsub.table_count import TableCount
 
 _MOST_HOPS = 255  # largest value of the header
 _MOST_HOPS_IN_BODY = 65_535
@@ -96,6 +97,8 @@ class Nsmf(Protocol):
         self._delivered: set[int] = set()
         self._early: list[Publish] = []  # published before this peer had a place on a ring
         self._version = -1
+        self._counted = (-1, -1)  # epoch and version of the tables
+        self._table_count = TableCount()
         self._is_ready = False
         self._unprepared: set[int] = set()
         self._undrained: set[int] = set()
@@ -153,7 +156,8 @@ class Nsmf(Protocol):
             return self._end_quiet()
         assert isinstance(name, tuple)
         _, epoch, what = name
-        return self._rings[epoch].on_timer(now_us, what)
+        effects = self._rings[epoch].on_timer(now_us, what)
+        return [*effects, *self._count_table()] if what == "tick" else effects
 
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Send an event that was never acknowledged to another peer."""
@@ -314,6 +318,14 @@ class Nsmf(Protocol):
         if self._is_alone or any(tables.is_settled for tables in self._awaited()):
             return [*effects, SetTimer("quiet", _QUIET_US)]
         return [*effects, CancelTimer("quiet")]
+
+    def _count_table(self) -> Effects:
+        """Record the size of the current tables after a change."""
+        tables = self._current
+        if tables is None or self._counted == (tables.epoch, tables.version):
+            return ()
+        self._counted = (tables.epoch, tables.version)
+        return self._table_count.record(tables.entries())
 
     def _awaited(self) -> list[Tables]:
         """The rings whose tables this peer must complete."""

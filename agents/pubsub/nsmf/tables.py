@@ -121,6 +121,15 @@ class Tables:
             if self._subscribes(peer, topic)
         ]
 
+    def entries(self) -> Iterator[tuple[int, PeerId]]:
+        """Each topic with its nearest subscriber, and with the fingers that subscribe to it."""
+        for topic in self._adopted.held if self._adopted is not None else ():
+            found = self._find_nearest(topic)
+            if found is not None:
+                yield topic, found.peer
+        for peer, reading in self._readings.items():
+            yield from ((topic, peer) for topic in reading.held if self._subscribes(peer, topic))
+
     def start(self, now_us: int) -> list[Effect]:
         """Begin to read, and the periodic work."""
         return [SetTimer(self._timer("tick"), _TICK_US), *self._follow_all(now_us)]

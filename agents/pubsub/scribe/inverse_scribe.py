@@ -11,6 +11,7 @@ subscribes again on behalf of the subscribers below, so a new rendezvous point s
 subscribers.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -266,7 +267,7 @@ class InverseScribe(Scribe):
             self.note_change(now_us)
             return [Send(known.below, graft, reliable=True)] if known.below else ()
         below = self._towards(graft.position)
-        if known is None or known.below != below:
+        if known is None or (known.above, known.below) != (sender, below):
             self.note_change(now_us)
         former = known.former if known is not None and known.below == below else None
         branches[graft.subscriber] = Branch(
@@ -370,13 +371,12 @@ class InverseScribe(Scribe):
         branch.below = below
         return [*effects, *([Send(below, graft, reliable=True)] if below is not None else [])]
 
-    def _depends_on(self) -> set[PeerId]:
-        """The peers above and below on all branches, and cached rendezvous points."""
-        peers = set(self.rendezvous.roots)
-        for branches in self._branches.values():
+    def _table(self) -> Iterator[tuple[int, PeerId]]:
+        """Each topic with the peers above and below on its branches."""
+        for topic, branches in self._branches.items():
             for branch in branches.values():
-                peers |= {peer for peer in (branch.above, branch.below) if peer is not None}
-        return peers - {self.me}
+                ends = (branch.above, branch.below)
+                yield from ((topic, peer) for peer in ends if peer not in (None, self.me))
 
     def _expire(self, now_us: int) -> None:
         super()._expire(now_us)

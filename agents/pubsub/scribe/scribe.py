@@ -14,7 +14,7 @@ Scribe delivers as long as nothing fails. Additions for delivery exactly once:
 - `Rendezvous` ensures that the rendezvous point, which may change, has all events.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
 from agents.announcements import (
@@ -42,6 +42,7 @@ from agents.protocol import (
     Surroundings,
 )
 from agents.pubsub.custody import Custody, Part
+from agents.pubsub.scribe.joins import Joins, write_joins
 from agents.pubsub.scribe.messages import (
     IDS,
     AtRoot,
@@ -57,6 +58,7 @@ from agents.pubsub.scribe.messages import (
 from agents.pubsub.scribe.rendezvous import Rendezvous
 from agents.pubsub.scribe.settings import RendezvousSettings
 from agents.pubsub.scribe.topic_tree import TopicTree
+from agents.pubsub.table_count import TableCount
 from agents.wire.codec import U32_MAX
 
 _TICK_US = 1_000_000
@@ -84,8 +86,8 @@ class Scribe(Protocol):
         self.trees: dict[int, TopicTree] = {}
         self._seen_us: dict[int, int] = {}  # times of first arrivals of events, the oldest first
         self._delivered_us: dict[int, int] = {}
-        self._versions: dict[tuple[PeerId, int], int] = {}  # version of the last message of a child
-        self._pieces: dict[tuple[PeerId, int], dict[int, Join]] = {}
+        self._joins = Joins()
+        self._table_count = TableCount()
         self._overlay: dict[type, Any] = {}  # last announcement
         self._watched: frozenset[PeerId] = frozenset()
         self._last_version = self._changed_us = self._counted_us = self._ticks = 0
@@ -218,21 +220,12 @@ class Scribe(Protocol):
         return [*effects, *self.custody.settle(now_us, part)]
 
     def _on_join(self, now_us: int, sender: PeerId, join: Join) -> Effects:
-        key = (sender, join.topic)
-        last = self._versions.get(key, -1)
         tree = self.tree_of(join.topic)
         child = tree.children.get(sender)
-        if join.version < last or (child is not None and child.version == join.version):
+        if child is not None and child.version == join.version:
             return ()
-        if join.version > last:
-            self._versions[key], self._pieces[key] = join.version, {}
-        pieces = self._pieces.setdefault(key, {})
-        pieces[join.piece] = join
-        if len(pieces) < join.pieces:
-            return ()
-        del self._pieces[key]
-        has = [event for piece in pieces.values() for event in piece.has]
-        return self._add_child(now_us, tree, sender, join, has)
+        has = self._joins.take(sender, join)
+        return () if has is None else self._add_child(now_us, tree, sender, join, has)
 
     def _add_child(
         self, now_us: int, tree: TopicTree, sender: PeerId, join: Join, has: list[int]
@@ -258,11 +251,9 @@ class Scribe(Protocol):
         ]
 
     def _on_leave(self, now_us: int, sender: PeerId, leave: Leave) -> Effects:
-        key, tree = (sender, leave.topic), self.trees.get(leave.topic)
-        if tree is None or leave.version <= self._versions.get(key, -1):
+        tree = self.trees.get(leave.topic)
+        if tree is None or not self._joins.is_news(sender, leave):
             return ()
-        self._versions[key] = leave.version
-        self._pieces.pop(key, None)
         if tree.children.pop(sender, None) is None:
             return ()
         self.note_change(now_us)
@@ -344,17 +335,9 @@ class Scribe(Protocol):
         """Send the parent the events that the subtree wants and has."""
         assert tree.parent is not None
         since_us, has = tree.renew()
-        ids = sorted(has)
         wants_ms = min(max(0, now_us - since_us) // 1000 + SLACK_MS, U32_MAX)
-        version, pieces = self._next_version(now_us), max(1, -(-len(ids) // IDS))
-        return [
-            Send(
-                tree.parent,
-                Join(tree.topic, version, wants_ms, piece, pieces, tuple(ids[piece * IDS :][:IDS])),
-                reliable=True,
-            )
-            for piece in range(pieces)
-        ]
+        joins = write_joins(tree.topic, self._next_version(now_us), wants_ms, sorted(has))
+        return [Send(tree.parent, join, reliable=True) for join in joins]
 
     def _leave(self, now_us: int, parent: PeerId, topic: int) -> Effect:
         return Send(parent, Leave(topic, self._next_version(now_us)), reliable=True)
@@ -373,13 +356,11 @@ class Scribe(Protocol):
                 del noted_us[first]
 
     def _count_table(self, now_us: int) -> Effects:
-        """Record the number of parents and children in all trees, if it changed."""
+        """Record the size of the table, if it changed."""
         if self._changed_us < self._counted_us:
             return ()
         self._counted_us = now_us
-        peers = [peer for tree in self.trees.values() for peer in tree.children]
-        peers += [tree.parent for tree in self.trees.values() if tree.parent is not None]
-        return [Record("table_counted", {"entries": len(peers), "peers": len(set(peers))})]
+        return self._table_count.record(self._table())
 
     def _become_ready(self, now_us: int) -> Effects:
         """Announce readiness once nothing has changed for a while."""
@@ -389,14 +370,16 @@ class Scribe(Protocol):
         self._is_ready = True
         return [Announce(Ready())]
 
-    def _depends_on(self) -> set[PeerId]:
-        """All parents, children and cached rendezvous points."""
-        peers = set(self.rendezvous.roots)
-        for tree in self.trees.values():
-            peers.update(tree.children)
+    def _table(self) -> Iterator[tuple[int, PeerId]]:
+        """Each topic with the peers that its events come from and go to."""
+        for topic, tree in self.trees.items():
+            yield from ((topic, child) for child in tree.children)
             if tree.parent is not None:
-                peers.add(tree.parent)
-        return peers
+                yield topic, tree.parent
+
+    def _depends_on(self) -> set[PeerId]:
+        """The peers in the table, and cached rendezvous points."""
+        return {*self.rendezvous.roots, *(peer for _, peer in self._table())}
 
     def note_change(self, now_us: int) -> None:
         """Parents, children, cached rendezvous points or the overlay have changed."""

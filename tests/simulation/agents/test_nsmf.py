@@ -17,7 +17,7 @@ from agents.pubsub.nsmf.tables import Tables
 from analysis.metrics.file import measure_run
 from testbed.run.verdict import judge_metrics
 from tests.fixtures.content_runs import run_small
-from tests.fixtures.oracle_ring import Reader, TopicCrowd
+from tests.fixtures.oracle_ring import MODULUS, Reader, TopicCrowd, position_of
 from tests.fixtures.rings import Rings
 from topologies.overlays.nsmf import walk_ranges
 
@@ -49,6 +49,18 @@ def wrong(
                 yield f"nearest of {topic} at {number}: {own.nearest(topic)}"
             if own.matched(topic) != [way for way in own.fingers if way in ways]:
                 yield f"matched of {topic} at {number}: {own.matched(topic)}"
+
+
+def table_rows(peers: TopicCrowd) -> Iterator[tuple[int, int, int]]:
+    """Each topic with its nearest subscriber and the fingers that want it, for each peer."""
+    place = {number: position_of(peers.address[number]) for number in peers.agents}
+    fingers = {(a, b) for a, b in peers.overlay().edges.tolist()}
+    for number in peers.agents:
+        others = sorted(place.keys() - {number}, key=lambda n: (place[n] - place[number]) % MODULUS)
+        for topic in {topic for topics in peers.topics.values() for topic in topics}:
+            wanting = [other for other in others if topic in peers.topics[other]]
+            yield from ((topic, number, other) for other in wanting[:1])
+            yield from ((topic, number, n) for n in wanting if (number, n) in fingers)
 
 
 class NsmfRings(Rings):
@@ -89,6 +101,7 @@ def crowd(
 def test_events_take_the_messages_of_the_offline_walk(rule: Rule, seed: int) -> None:
     peers, chance = crowd(24, seed, topics=9, each=2, rule=rule).run(9), Random(rule)
     assert len(peers.recorded("ready")) == 24 and wrong_tables(peers, 9) == []
+    assert peers.counted() == peers.count_entries(table_rows(peers))
     published = [(chance.randrange(24), chance.randrange(9)) for _ in range(100)]
     for publisher, topic in published:
         peers.publish(publisher, topic)

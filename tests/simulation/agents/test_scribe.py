@@ -1,5 +1,6 @@
 """Scribe and iScribe on a ring: trees, their repair, and delivery exactly once whatever fails."""
 
+from itertools import pairwise
 from random import Random
 from typing import Literal
 
@@ -8,10 +9,11 @@ import pytest
 
 from agents.pubsub.scribe.inverse_scribe import InverseScribe
 from agents.pubsub.scribe.scribe import Scribe
-from tests.fixtures.oracle_ring import TopicCrowd
+from tests.fixtures.oracle_ring import TopicCrowd, position_of
 from topologies.overlays.scribe import InverseScribe as OfflineInverseScribe
 from topologies.overlays.scribe import Scribe as OfflineScribe
 from topologies.overlays.scribe import ScribeSettings
+from topologies.overlays.topic_keys import topic_key
 
 KINDS: dict[type[Scribe], type[OfflineScribe]] = {
     Scribe: OfflineScribe, InverseScribe: OfflineInverseScribe,
@@ -38,6 +40,18 @@ def test_every_subscriber_gets_an_event_once_and_nobody_else_does() -> None:
     assert peers.sent("Leave") + peers.sent("Confirm") + peers.sent("Inquiry") == 0
 
 
+def tree_links(peers: TopicCrowd, kind: type[Scribe]) -> set[tuple[int, int, int]]:
+    """The links of all trees, as rows (topic, upper peer, lower peer)."""
+    links = set()
+    for number, topics in peers.topics.items():
+        for topic in topics:
+            way = peers.route(number, topic_key(topic))[::-1]
+            if kind is InverseScribe:
+                way = peers.route(way[0], position_of(peers.address[number]))
+            links |= {(topic, upper, lower) for upper, lower in pairwise(way)}
+    return links
+
+
 @pytest.mark.parametrize("root", ["routed", "cached"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_events_take_the_messages_of_the_offline_walk(
@@ -56,6 +70,11 @@ def test_events_take_the_messages_of_the_offline_walk(
     offline = KINDS[kind].disseminate(overlay, np.array(published), settings)
     assert peers.counts() == offline
     assert offline.missed == 0 and offline.hops > offline.deliveries > 0
+    links = tree_links(peers, kind)
+    # A subscriber of iScribe does not keep where its own branch comes from.
+    passes_on = {(topic, upper) for topic, upper, _ in links} if kind is InverseScribe else None
+    ups = {(t, low, up) for t, up, low in links if passes_on is None or (t, low) in passes_on}
+    assert peers.counted() == peers.count_entries(links | ups)
 
 
 @pytest.mark.parametrize("root", ["routed", "cached"])
