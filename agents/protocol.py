@@ -20,9 +20,9 @@ from workloads.share import Share
 # The IPv4 address of the peer's host, as a number.
 PeerId = int
 Value = int | float | str | bool
-# What a layer offers to the layers above it: links to neighbours, a next hop for each key, its
-# position on a ring, or trees.
-Service = Literal["neighbours", "keys", "positions", "trees"]
+# What a layer offers to the layers above it: links to neighbours, links that both ends hold, a next
+# hop for each key, its position on a ring, or trees.
+Service = Literal["neighbours", "mutual neighbours", "keys", "positions", "trees"]
 
 
 @final

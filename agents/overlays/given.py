@@ -41,7 +41,7 @@ class GivenOverlay(Protocol):
             _neighbours(self.links)
 
     settings: Settings
-    offers = frozenset({"neighbours"})
+    offers = frozenset({"neighbours", "mutual neighbours"})
     names_hosts: ClassVar[bool] = True
 
     @classmethod

@@ -9,6 +9,7 @@ from testbed.errors import ExperimentError
 
 _IN_WORDS: Mapping[Service, str] = {
     "neighbours": "links between peers",
+    "mutual neighbours": "links in both directions",
     "keys": "routes to keys",
     "positions": "positions on a ring",
     "trees": "trees",

@@ -65,7 +65,7 @@ class LandmarkOverlay(Protocol):
     messages = (
         Exchange, ExchangeAnswer, Join, Connect, Accept, NewParent, Disconnect, Heartbeat,
     )  # fmt: skip
-    offers = frozenset({"neighbours"})
+    offers = frozenset({"neighbours", "mutual neighbours"})
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

@@ -81,7 +81,7 @@ class RandomWalk(Protocol):
     messages = (
         Join, Connect, Walk, Accept, NewParent, Disconnect, Heartbeat, Befriend, Befriended,
     )  # fmt: skip
-    offers = frozenset({"neighbours"})
+    offers = frozenset({"neighbours", "mutual neighbours"})
 
     @classmethod
     def choose_targets(

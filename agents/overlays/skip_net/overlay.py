@@ -40,7 +40,7 @@ class SkipNetOverlay(Protocol):
 
     Settings = SkipNetSettings
     messages = RING_MESSAGES
-    offers = frozenset({"neighbours", "keys"})
+    offers = frozenset({"neighbours", "mutual neighbours", "keys"})
     needs_failure_detector: ClassVar[bool] = True
 
     def __init__(self, given: Surroundings) -> None:

@@ -58,7 +58,7 @@ class CoreRouting(Protocol):
     settings: RoutingSettings
     messages = MESSAGES
     offers = frozenset({"trees"})
-    needs = "neighbours"
+    needs = "mutual neighbours"
 
     def __init__(self, given: Surroundings) -> None:
         super().__init__(given)

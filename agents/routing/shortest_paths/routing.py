@@ -81,7 +81,7 @@ class ShortestPathRouting(Protocol):
 
     messages = (*MESSAGES, Farewell)
     offers = frozenset({"trees"})
-    needs = "neighbours"
+    needs = "mutual neighbours"
     settings: Settings
 
     def __init__(self, given: Surroundings) -> None:

@@ -241,7 +241,7 @@ def test_an_overlay_that_lacks_what_a_forwarder_needs_is_refused(
         experiment_from_dict(document, "mine.toml")
 
 
-@pytest.mark.parametrize("overlay", ["tdo-walk", "hello"])
+@pytest.mark.parametrize("overlay", ["tdo-walk", "hello", "ring"])
 def test_trees_need_a_routing_layer_and_that_needs_links(overlay: str) -> None:
     document = {
         "name": "mine", "overlay": {"kind": overlay}, "workload": {"kind": "content-zipf"},
@@ -249,8 +249,8 @@ def test_trees_need_a_routing_layer_and_that_needs_links(overlay: str) -> None:
     with pytest.raises(ExperimentError, match="routing.kind: .* content needs trees; found none"):
         experiment_from_dict(document, "mine.toml")
     document["routing"] = {"kind": "mst"}
-    if overlay == "hello":
-        with pytest.raises(ExperimentError, match="mst needs links between peers; found"):
+    if overlay != "tdo-walk":
+        with pytest.raises(ExperimentError, match="mst needs links in both directions; found"):
             experiment_from_dict(document, "mine.toml")
     else:
         assert experiment_from_dict(document, "mine.toml").layers.keys() == {
