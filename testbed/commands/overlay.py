@@ -15,6 +15,7 @@ from testbed.commands.overlay_interests import add_interest_arguments, read_or_d
 from testbed.errors import UsageError
 from testbed.experiment.file import parse_change
 from testbed.experiment.settings import read_settings
+from topologies.errors import TopologyError
 from topologies.overlays.arrays import Numbers
 from topologies.overlays.dissemination import Counts, PubsubSettings
 from topologies.overlays.kinds import OVERLAYS, PUBSUBS, find_overlay, find_pubsub, key_routes
@@ -107,7 +108,10 @@ def _run_route(options: argparse.Namespace) -> int:
     settings = read_settings(kind.Settings, "--set ", _changes(options))
     overlay = load_overlay(options.file)
     publications = _publications(options, overlay, settings)
-    counts = kind.disseminate(overlay, publications, settings)
+    try:
+        counts = kind.disseminate(overlay, publications, settings)
+    except TopologyError as error:
+        raise TopologyError(f"{options.file}: {error}") from error
     _print_counts(counts)
     _note_missing_successors(overlay)
     if options.json:

@@ -10,6 +10,8 @@ from topologies.errors import TopologyError
 from topologies.overlays.arrays import Numbers, index_ranges
 from topologies.parameters import check_parameter
 
+_MOST = 100_000_000  # nodes, and topics
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interests:
@@ -60,11 +62,11 @@ def make_interests(nodes: int, topics: int | None, pairs: ArrayLike) -> Interest
 
     Without a number of topics, there are as many as the largest topic number requires.
     """
-    check_parameter("nodes", nodes, "1 or more", nodes >= 1)
+    check_parameter("nodes", nodes, f"1 to {_MOST:,}", 1 <= nodes <= _MOST)
     table = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     if topics is None:
-        topics = int(table[:, 1].max(initial=-1)) + 1
-    check_parameter("topics", topics, "0 or more", topics >= 0)
+        topics = max(0, int(table[:, 1].max())) + 1 if len(table) else 0
+    check_parameter("topics", topics, f"0 to {_MOST:,}", 0 <= topics <= _MOST)
     check_range("interests", "node", table[:, 0], nodes)
     check_range("interests", "topic", table[:, 1], topics)
     keys = np.unique(table[:, 1] * nodes + table[:, 0])

@@ -129,7 +129,10 @@ def _read_settings(overlay: Overlay) -> PastrySettings:
     try:
         return msgspec.convert(dict(overlay.settings), PastrySettings)
     except msgspec.ValidationError as error:
-        raise TopologyError(f"settings: {str(error).replace('`', '')}") from error
+        raise TopologyError(
+            "settings: expected b, one of 1, 2, 4, 8, and leaves, an even number from 2 to 256; "
+            f"found {dict(overlay.settings)}"
+        ) from error
 
 
 def _distance(a: Keys, b: Keys) -> Keys:

@@ -53,7 +53,7 @@ def test_interests_are_read_as_written(tmp_path: Path) -> None:
         ("0 99999999999\n", "line 1: expected `node topic`, whole numbers of up to 9 digits"),
         ("# nodes 2 topics 2\n0 1\n2 0\n", "line 3: expected a node number, 0 to 1; found 2"),
         ("# nodes 2 topics 2\n0 2\n", "line 2: expected a topic number, 0 to 1; found 2"),
-        ("# nodes 0 topics 2\n", "nodes: expected 1 or more, found 0"),
+        ("# nodes 0 topics 2\n", "nodes: expected 1 to 100,000,000, found 0"),
     ],
 )
 def test_wrong_interests_get_one_line(text: str, said: str, tmp_path: Path) -> None:
