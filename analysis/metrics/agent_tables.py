@@ -114,10 +114,10 @@ METRICS = (
         "Entries of an agent's routing table in the layer overlay when all agents were ready: "
         "mean and maximum of all entries, of different peers only (without repeats), and the mean "
         "by role. An entry is a peer that messages are routed to, once for each of its roles. "
-        "`pubsub` has the values of the layer pubsub, null if it does not count its entries. There, an "
-        "entry is a topic and a peer: with `scribe` parent and children, with `iscribe` the peers "
-        "above and below on branches, with `nsmf` and `beaconvey` the nearest subscriber and the "
-        "fingers that subscribe.",
+        "`pubsub` has the values of the layer pubsub, null if it does not count its entries. "
+        "There, an entry is a topic and a peer: with `scribe` parent and children, with `iscribe` "
+        "the peers above and below on branches, with `nsmf` and `beaconvey` the nearest subscriber "
+        "and the fingers that subscribe.",
         Group.TOPICS,
         (Input.TABLES,),
         table_entries,
