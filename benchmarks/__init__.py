@@ -1,1 +1,1 @@
-"""Measurements beside the tools people use today; `tdo bench NAME` runs one."""
+"""Measurements compared with common tools; `tdo bench NAME` runs one."""

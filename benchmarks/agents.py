@@ -1,6 +1,6 @@
-"""How long 1,024 agents take to come up on 1,640 routers, and what they cost while idle.
+"""Start-up time and idle load of 1,024 agents on 1,640 routers.
 
-Also how much longer their round trips are than in the simulator, where they are exact.
+Round trips are compared with those of the simulator, which are exact.
 """
 
 import tempfile
@@ -82,7 +82,7 @@ def run() -> dict[str, float]:
 
 
 def last_answer_s(answered: Mapping[str, float], hosts: Sequence[str]) -> float:
-    """When the last of some hosts was answered; raises if one never was."""
+    """The time when the last of some hosts was answered; raises if one never was."""
     silent = [host for host in hosts if host not in answered]
     if silent:
         raise EmulationError(
@@ -93,7 +93,7 @@ def last_answer_s(answered: Mapping[str, float], hosts: Sequence[str]) -> float:
 
 
 def _measure_idle(clock: HeldClock, origin_ns: int, processes: list[int]) -> float:
-    """The processor time a second that processes take when the agents have nothing to do."""
+    """The processor time per second of processes with idle agents."""
     while (left_s := _IDLE_FROM_S - (clock.now_ns() - origin_ns) / 1e9) > 0:
         time.sleep(left_s + _A_MOMENT_S)
     before_s = sum(busy_s(process) for process in processes)
@@ -103,7 +103,7 @@ def _measure_idle(clock: HeldClock, origin_ns: int, processes: list[int]) -> flo
 
 
 def _answer_times_s(folder: Path) -> dict[str, float]:
-    """When each host first heard from its neighbour, in seconds of the run."""
+    """The time of each host's first message from its neighbour, in seconds of the run."""
     times: dict[str, float] = {}
     for row in _measurements(folder):
         times.setdefault(row.host, row.time_us / 1e6)
@@ -111,7 +111,7 @@ def _answer_times_s(folder: Path) -> dict[str, float]:
 
 
 def delays_longer(folder: Path, routes: Routes) -> float:
-    """By which share the round trips that agents measured are longer than simulated, on average."""
+    """The mean share by which measured round trips are longer than simulated ones."""
     shares = []
     for row in _measurements(folder):
         peer = routes.underlay.name_at[str(IPv4Address(row.values["peer"]))]

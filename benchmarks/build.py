@@ -1,4 +1,4 @@
-"""How fast networks are built and taken down, beside stock Mininet and up to the paper's size."""
+"""Times to build and remove networks, compared with stock Mininet, and up to the paper's size."""
 
 import json
 import random
@@ -42,7 +42,7 @@ def run() -> dict[str, float]:
 
 
 def _beside_stock_mininet() -> float:
-    """How many times faster than stock Mininet one network is built; both answer the same pings."""
+    """The speed-up over stock Mininet for one network; both answer the same pings."""
     underlay = _waxman(200, 100)
     names = [host.name for host in underlay.hosts]
     chance = random.Random(_SEED)
@@ -84,7 +84,7 @@ def _build_stock(underlay: Underlay, pairs: list[tuple[str, ...]]) -> dict[str, 
 
 
 def _measure(routers: int, hosts: int) -> tuple[float, float, float]:
-    """Seconds to build, seconds to take down, and the most memory in use meanwhile."""
+    """Seconds to build, seconds to remove, and the peak memory."""
     print(f"\n{routers} routers, {hosts} hosts:", flush=True)
     underlay = _waxman(routers, hosts)
     with PeakMemory() as memory:
@@ -94,15 +94,15 @@ def _measure(routers: int, hosts: int) -> tuple[float, float, float]:
             built = time.perf_counter()
         ended = time.perf_counter()
     print(
-        f"  built in {built - start:.1f} s, taken down in {ended - built:.1f} s, "
-        f"{memory.peak_mb:.0f} MB at the most",
+        f"  built in {built - start:.1f} s, removed in {ended - built:.1f} s, "
+        f"{memory.peak_mb:.0f} MB peak",
         flush=True,
     )
     return built - start, ended - built, memory.peak_mb
 
 
 def print_phase(phase: Phase) -> None:
-    """Print what a phase of building or taking down took."""
+    """Print time and memory of a phase of building or removing."""
     print(f"    {phase.name:22} {phase.duration_s:7.2f} s {phase.used_mb:7.0f} MB", flush=True)
 
 
@@ -111,7 +111,7 @@ def _waxman(routers: int, hosts: int) -> Underlay:
 
 
 class PeakMemory:
-    """The most memory that the whole machine used more than at the start."""
+    """The peak memory of the whole machine above that at the start."""
 
     def __enter__(self) -> "PeakMemory":
         self.peak_mb = 0.0
@@ -131,7 +131,7 @@ class PeakMemory:
 
 
 def _leftovers(before: dict[str, int]) -> int:
-    """How much more there is of anything than before, once the kernel has had time to tidy up."""
+    """The leftovers compared with before, after the kernel had time to remove them."""
     deadline = time.monotonic() + _KERNEL_PATIENCE_S
     while True:
         after = _traces()
@@ -143,7 +143,7 @@ def _leftovers(before: dict[str, int]) -> int:
 
 
 def _traces() -> dict[str, int]:
-    """What a network could leave behind: the number of each."""
+    """The numbers of things that a network could leave behind."""
     processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     marked = [p for p in processes if b"TDO_RUN=" in _read(p / "environ")]
     return {

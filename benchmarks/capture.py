@@ -1,6 +1,6 @@
-"""What capturing every packet of 64 hosts on 200 routers costs, beside the same load without it.
+"""The cost of capturing every packet of 64 hosts on 200 routers, compared with no capture.
 
-Both ways take turns on one loaded network, so that the machine's moods hit both alike. The
+Both take turns on one loaded network, so that other load on the machine affects both. The
 processor time is that of all our processes: the delay line with what the kernel does on its
 behalf, the load, and the capture from its start to its end. Agents would come on top, and with
 them the share of capturing would be smaller.
@@ -26,12 +26,12 @@ from topologies.waxman import generate_waxman
 _SEED = 1
 _ROUTERS, _HOSTS = 200, 64
 _CROSSINGS_PER_S = 10_000
-_TURNS, _TURN_S = 3, 20.0  # a turn is as long as the quickstart
+_TURNS, _TURN_S = 3, 20.0  # a turn is as long as the quickstart run
 _WARM_UP_S = 2.0
 
 
 class Stock(NamedTuple):
-    """What has been used and done so far."""
+    """Counters so far."""
 
     cpu_s: float
     time_s: float
@@ -52,7 +52,7 @@ class Stock(NamedTuple):
 
 @dataclass
 class Turns:
-    """Sums over the turns of one way."""
+    """Sums over the turns with or without capture."""
 
     cpu_s: float = 0.0
     crossings: int = 0
@@ -81,7 +81,7 @@ class Turns:
 
     def __str__(self) -> str:
         return (
-            f"{self.cpu_us:.2f} us of processor time a crossing, "
+            f"{self.cpu_us:.2f} us of processor time per crossing, "
             f"{self.crossings / self.duration_s:.0f} crossings/s, "
             f"{100 * self.late / self.crossings:.2f} % over 1 ms late, "
             f"links held up for {self.held_s:.2f} s"

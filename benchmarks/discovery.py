@@ -1,4 +1,4 @@
-"""What building a discovery overlay takes in the simulator, from 128 to 8,192 peers."""
+"""Time to build a discovery overlay in the simulator, from 128 to 8,192 peers."""
 
 import resource
 import tempfile
@@ -22,7 +22,7 @@ _SETTLE_S = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """The overlay of so many peers on so many routers, and what it took."""
+    """An overlay of some size, with its time and memory."""
 
     peers: int
     routers: int

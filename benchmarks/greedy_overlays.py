@@ -23,7 +23,7 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What an overlay took: processor time, and the peak memory of a process that does no more."""
+    """Processor time of an overlay, and the peak memory of a process that only computes it."""
 
     nodes: int
     seconds: float

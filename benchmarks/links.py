@@ -1,4 +1,4 @@
-"""Whether links delay packets as they should and lose none, idle and under load."""
+"""Delays and losses of links, idle and under load."""
 
 import os
 import random
@@ -30,7 +30,7 @@ _MORE_THAN_IT_CAN = 500_000
 
 @dataclass(frozen=True, slots=True)
 class RoundTrips:
-    """Pings between hosts: intended and measured times, which of them saw the machine stall."""
+    """Pings between hosts: intended and measured times, and those during stalls of the machine."""
 
     intended_ms: NDArray[np.float64]
     measured_ms: NDArray[np.float64]
@@ -121,7 +121,7 @@ def _ping_pairs(network: EmulatedNetwork) -> RoundTrips:
 
 
 def _ping_under_load(network: EmulatedNetwork) -> tuple[RoundTrips, int]:
-    """The same while packets cross the links at the wanted rate, and how many of those got lost."""
+    """The same while packets cross the links at a given rate, and the number of lost packets."""
     hosts = [host.name for host in network.hosts]
     hops = [len(network.routes.path(a, b)) - 1 for a in hosts for b in hosts if a != b]
     before, start = network.counts()["forwarded"], time.perf_counter()
@@ -138,7 +138,7 @@ def _ping_under_load(network: EmulatedNetwork) -> tuple[RoundTrips, int]:
 
 
 def _true_traceroutes(network: EmulatedNetwork) -> int:
-    """Of random pairs, those where Debian's traceroute sees the true route, all at once."""
+    """The random pairs for which Debian's traceroute finds the true route, all at once."""
     pairs = _random_pairs(network, _TRACEROUTES)
     traces = [network[a].popen(["traceroute", "-n", network[b].IP()], text=True) for a, b in pairs]
     silent = {router.name for router in network.underlay.routers if router.anonymous}
@@ -152,14 +152,14 @@ def _true_traceroutes(network: EmulatedNetwork) -> int:
 
 
 def _hop(words: list[str]) -> str:
-    """Who answered in one line of traceroute: an address, * for nobody, or ? if not always."""
+    """The answer in one line of traceroute: an address, * for none, or ? if not always the same."""
     if "*" in words:
         return "*" if set(words) == {"*"} else "?"
     return words[0]
 
 
 def _capacity() -> float:
-    """Packets a second that the delay line carries across links with all of one core."""
+    """Packets per second that the delay line carries with one whole core."""
     routers = (Router("r1"),)
     hosts = (Host("h1"), Host("h2"))
     links = (Link.symmetric("h1", "r1", 1_000), Link.symmetric("h2", "r1", 1_000))
@@ -182,6 +182,6 @@ def _capacity() -> float:
 
 
 def busy_s(process: int) -> float:
-    """The processor time that a process has used so far."""
+    """The processor time of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""How fast events find their subscriptions, beside going through all of them."""
+"""Events matched per second by the index, compared with brute force."""
 
 import time
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from workloads.content.subscription import Point, Subscription
 _SEED = 1
 _SIZES = {"100": 100, "1k": 1_000, "10k": 10_000}
 _EVENTS, _REPEATS = 500, 5
-_NEIGHBOURS = 10  # that share the subscriptions, where only those to be told are asked for
-_TURN_S = 0.2  # how long each contestant runs in a turn, about
+_NEIGHBOURS = 10  # neighbours that share the subscriptions; the result is the neighbours to send to
+_TURN_S = 0.2  # approximate time of each method in a turn
 _Match = Callable[[Point], object]
 
 
@@ -46,7 +46,7 @@ def _measure(workload: DrawnContent) -> dict[str, float]:
     rates |= _compare({"neighbours_per_s": shared.owners}, points)
     return {
         **rates,
-        # The quickest way to go through all, which a peer could write as well.
+        # The fastest brute force in Python.
         "speedup": rates["matches_per_s"] / rates["brute_force_per_s"],
         **_changes(index, held),
     }
@@ -70,7 +70,7 @@ def _contestants(index: MatchIndex[int], held: list[tuple[int, Subscription]]) -
 
 
 def _compare(contestants: dict[str, _Match], points: list[Point]) -> dict[str, float]:
-    """The best rate of each; they take turns, so that a busy moment is not one's alone."""
+    """The best rate of each; they take turns, so that other load affects all."""
     answers = {str([match(point) for point in points[:20]]) for match in contestants.values()}
     if len(answers) != 1:
         raise AssertionError("the matchers do not agree on which events match")
@@ -81,7 +81,7 @@ def _compare(contestants: dict[str, _Match], points: list[Point]) -> dict[str, f
 
 
 def _rate(match: _Match, points: list[Point]) -> float:
-    """Events a second, over at least the time of a turn."""
+    """Events per second, over at least the time of a turn."""
     stream, done, start_s = cycle(points), 0, time.process_time()
     while (spent_s := time.process_time() - start_s) < _TURN_S:
         for point in islice(stream, 20):
@@ -91,7 +91,7 @@ def _rate(match: _Match, points: list[Point]) -> float:
 
 
 def _changes(index: MatchIndex[int], held: list[tuple[int, Subscription]]) -> dict[str, float]:
-    """What it takes to remove a subscription from a full index, and to add it again."""
+    """The times to remove a subscription from a full index, and to add it again."""
     few = held[:: max(1, len(held) // 100)]
     start_s = time.process_time()
     for entry in few:

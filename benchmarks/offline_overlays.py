@@ -26,7 +26,7 @@ _MB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What an overlay and the publications on it took.
+    """Time and memory of an overlay and the publications on it.
 
     Tables are the arrays of edges and of the index for routing; the peak is that of the process.
     """
@@ -66,7 +66,7 @@ def measure(nodes: int) -> dict[str, float]:
 
 
 def _walks(nodes: int) -> Iterator[Walk]:
-    """Each kind in a process of its own, whose memory is its own too."""
+    """Each kind in a separate process, so that its memory is separate, too."""
     for kind in KINDS:
         with ProcessPoolExecutor(1, get_context("spawn")) as process:
             walk = process.submit(walk_once, kind, nodes).result()
@@ -95,7 +95,7 @@ def walk_once(kind: str, nodes: int) -> Walk:
 
 
 def _array_mb(*owners: object) -> float:
-    """The memory of all arrays that some objects have; one that they share counts once."""
+    """The memory of all arrays of some objects; a shared one counts once."""
     values = (value for owner in owners for value in vars(owner).values())
     arrays = {id(value): value.nbytes for value in values if isinstance(value, np.ndarray)}
     return sum(arrays.values()) / _MB

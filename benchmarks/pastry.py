@@ -1,4 +1,4 @@
-"""Pastry's agents in the simulator: hops of routes, and what measured delays do for them."""
+"""Pastry's agents in the simulator: hops and delays of routes, with and without proximity."""
 
 import math
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Routes to random keys over the tables of so many agents.
+    """Routes to random keys over the tables of agents.
 
-    `hops` are means over routes; `rdp` is the delay of a route divided by that of the direct way.
+    `hops` are means over routes; `rdp` is the delay of a route divided by the unicast delay.
     """
 
     peers: int
@@ -119,7 +119,8 @@ def measure(peers: int, b: int, proximity: bool, routers: int = _ROUTERS) -> Mea
 
 def _experiment(peers: int, b: int, proximity: bool, routers: int) -> Experiment:
     start_over_s = peers / _PEERS_A_SECOND
-    # Nothing fails, and the simulator's delays are exact: few heartbeats and samples will do.
+    # Nothing fails, and the simulator's delays are exact: few heartbeats and samples are
+    # sufficient.
     overlay = {"b": b, "proximity": proximity, "delay_samples": 1, "detect_s": 20.0}
     return experiment_from_dict(
         {

@@ -1,7 +1,7 @@
-"""How fast captures are read, beside dpkt, tshark and Scapy, in Spark, and as files grow.
+"""Packets read per second, compared with dpkt, tshark and Scapy, in Spark, and for growing files.
 
-Rates on one core are by the time of the processor, so that a busy machine is fair to all. The
-environment variable TDO_BENCH_MB limits the largest file (2,000 MB unless it says otherwise).
+Rates on one core are by processor time, so that other load affects all readers equally. The
+environment variable TDO_BENCH_MB limits the largest file (default: 2,000 MB).
 """
 
 import contextlib
@@ -35,14 +35,14 @@ from benchmarks.pcap_baselines import (
 _SEED, _PACKETS, _REPEATS = 1, 200_000, 5
 _SPARK_PACKETS, _SPARK_REPEATS = 4_000_000, 3
 _SIZES_MB, _LARGEST_MB = (10, 100, 500, 2_000), 2_000
-_BODY_BYTES = (0, 12, 20, 20, 20, 64, 200)  # what our messages are like
+_BODY_BYTES = (0, 12, 20, 20, 20, 64, 200)  # form of the messages
 _FILE_HEADER_BYTES, _ETHERNET, _INTERFACES = 24, 1, 9
 _MB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a process took to read a file."""
+    """Time and memory of a process that reads a file."""
 
     file_mb: int
     packets_per_s: float
@@ -108,7 +108,7 @@ def _read_all_columns(path: Path) -> Seen:
 
 
 def _grow(small: Path) -> dict[str, float]:
-    """Memory while files grow, each read in a process of its own."""
+    """Memory for growing files, each read in a separate process."""
     largest_mb = min(
         int(os.environ.get("TDO_BENCH_MB", _LARGEST_MB)),
         shutil.disk_usage(small.parent).free // _MB // 2,
@@ -177,7 +177,7 @@ def _to_parquet(spark: SparkSession, large: Path) -> dict[str, float]:
     )
     return {
         "spark_packets_per_s": max(rates),
-        "spark_packets_per_core_s": _SPARK_PACKETS / min(cpu_s),  # says more on a busy machine
+        "spark_packets_per_core_s": _SPARK_PACKETS / min(cpu_s),  # more reliable on a busy machine
         "plan_packets_per_s": _SPARK_PACKETS / plan_s,
     }
 
@@ -223,7 +223,7 @@ def _packet(index: int, chance: Random) -> bytes:
 
 
 def _write_pcapng(small: Path, path: Path) -> int:
-    """Write the packets of a capture of ours in the newer format; returns where they begin."""
+    """Write the packets of a pcap file as pcapng; returns their offsets."""
     content, at = small.read_bytes(), _FILE_HEADER_BYTES
     head = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     head += _block(1, struct.pack("<HHI", _ETHERNET, 0, 0)) * _INTERFACES

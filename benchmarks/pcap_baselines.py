@@ -1,6 +1,6 @@
-"""Readers of captures people use today, made to read the same fields as ours.
+"""Common readers of captures, reading the same fields as ours.
 
-Each returns how many packets it saw and a sum over their fields: readers that do not agree on
+Each returns the number of packets and a sum over their fields: readers that do not agree on
 both are not to be compared.
 """
 
@@ -23,7 +23,7 @@ _TSHARK_FIELDS = (
 
 
 class Seen(NamedTuple):
-    """What a reader made of a capture."""
+    """The result of a reader."""
 
     packets: int
     total: int  # of all lengths, TTLs and ports
@@ -56,7 +56,7 @@ def read_with_scapy(path: Path) -> Seen:
 
 
 def read_with_tshark(path: Path) -> Seen:
-    """tshark to text, which somebody then has to read; that is not counted."""
+    """tshark to text; parsing the text is not included."""
     wanted = [word for field in _TSHARK_FIELDS for word in ("-e", field)]
     text = path.with_suffix(".txt")
     with text.open("wb") as out:

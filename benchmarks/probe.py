@@ -1,4 +1,4 @@
-"""Whether our routes are the true ones, and how fast, beside traceroute and scamper.
+"""Correctness and speed of inferred routes, compared with traceroute and scamper.
 
 Every tool probes the same pairs on the same network, several times in turn: `traceroute -n` as it
 comes, one target after another on each host; one scamper on each host with its list of targets
@@ -53,7 +53,7 @@ Plan = Mapping[str, list[str]]  # addresses to probe, by host
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a tool said of a pair: the hops, and the round trip to the last of them."""
+    """The result of a tool for a pair: the hops, and the round trip to the last of them."""
 
     hops: list[str]
     round_trip_ms: float
@@ -86,7 +86,7 @@ def _check_tools() -> None:
             f"bench probe: expected traceroute and scamper to compare with, found no "
             f"{' and no '.join(missing)}; run: apt-get install -y {' '.join(missing)}"
         )
-    # Ten scampers that start at once would all try to make this directory, and nine give up.
+    # Ten scampers that start at once would all try to create this directory, and nine would fail.
     Path("/var/empty").mkdir(exist_ok=True)
 
 
@@ -115,7 +115,7 @@ def _true_routes(network: EmulatedNetwork, plan: Plan) -> dict[Pair, list[str]]:
 def _round(
     network: EmulatedNetwork, plan: Plan, true: Mapping[Pair, list[str]]
 ) -> dict[str, tuple[float, Found]]:
-    """Each tool once: how long it took, and what it found."""
+    """Run each tool once: its time and its result."""
     results = {}
     for name, tool in _TOOLS.items():
         before = network.counts()
@@ -128,9 +128,9 @@ def _round(
 
 
 def _describe_late(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """How late packets left links in between, where links tell: netem does not.
+    """The lateness of packets since the last call; netem does not count it.
 
-    Those that waited while the line's clock stood still were late for tools with other clocks.
+    Packets that waited while the line's clock paused were late for tools with other clocks.
     """
     if "late" not in after:
         return ""
@@ -150,7 +150,7 @@ def _traceroute(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
 
 
 def _parse_traceroutes(text: str) -> dict[str, Seen]:
-    """What traceroute said, by target: the first to answer each hop, the fastest at the last."""
+    """The routes in traceroute's output: the first answer of each hop, the fastest of the last."""
     found: dict[str, Seen] = {}
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
@@ -189,7 +189,7 @@ def _parse_scamper(record: dict[str, Any]) -> Seen:
 def _run_on_hosts(
     network: EmulatedNetwork, commands: Mapping[str, list[str]]
 ) -> tuple[float, dict[str, str]]:
-    """How long commands on all hosts took together, and what each printed."""
+    """The total time of commands on all hosts, and the output of each."""
     start_s = time.perf_counter()
     running = {host: network[host].popen(argv, text=True) for host, argv in commands.items()}
     printed = {host: process.communicate() for host, process in running.items()}
@@ -203,7 +203,7 @@ def _run_on_hosts(
 
 
 def _ours(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
-    """One process that stands in for the agents of all hosts."""
+    """One process for the agents of all hosts."""
     probers = []
     for source in plan:
         with network.inside(source):
@@ -310,7 +310,7 @@ def _equal_to(
 def _rtt_difference(
     tool: str, true: Mapping[Pair, list[str]], rounds: list[dict[str, tuple[float, Found]]]
 ) -> float:
-    """The median over pairs of how much our round trip differs, as a share of theirs.
+    """The median over pairs of the relative difference of our round trip from theirs.
 
     The round trip of a pair is the shortest of all rounds, for the same reason as the times.
     """

@@ -1,7 +1,7 @@
 """One prober in a process of its own, for `benchmarks.probe`.
 
-Its argument is where the links' clock is, if they have one. It says `ready`, and answers every line
-of addresses with one line: the routes to them as JSON.
+Its argument is the path of the links' clock, if they have one. It prints `ready`, and answers every
+line of addresses with one line: the routes to them as JSON.
 """
 
 import json
@@ -15,7 +15,7 @@ from agents.runtime.probe_sockets import Prober, monotonic_us, run_probers
 
 
 def main() -> None:
-    """Probe what standard input asks for, until it ends."""
+    """Probe the targets on standard input until it ends."""
     held = HeldClock(sys.argv[1] if len(sys.argv) > 1 else None)
     prober = Prober(RouteProbe, held=held)
     print("ready", flush=True)

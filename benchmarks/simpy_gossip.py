@@ -39,14 +39,14 @@ _Packet = tuple[Datagram, list["SimpyCable"], int]
 
 @dataclass(slots=True)
 class SimpyCable:
-    """A link in one direction, which may change: its delay, and the mailbox at its end."""
+    """A link in one direction with a variable delay, and the mailbox at its end."""
 
     delay_us: int
     mailbox: simpy.Store
 
 
 class SimpyHost:
-    """An agent with its mailbox, its timers, and its ways to others."""
+    """An agent with its mailbox, its timers, and its paths to others."""
 
     def __init__(self, env: simpy.Environment, name: str, agent: Agent) -> None:
         self.name = name
@@ -76,7 +76,7 @@ class SimpySimulation:
             self._env.process(self._live(host))
 
     def run(self, until_us: int) -> None:
-        """Let everything happen that is due before a time."""
+        """Process everything that is due before a time."""
         self._env.run(until_us)
 
     def _find_ways(self, routes: Routes, contacts: Mapping[str, tuple[int, ...]]) -> None:
@@ -139,7 +139,7 @@ class SimpySimulation:
 
 @dataclass(slots=True)
 class ScheduledHost:
-    """An agent with its timers, and the delays of its ways to others."""
+    """An agent with its timers, and the delays of its paths to others."""
 
     agent: Agent
     timers: dict[Hashable, int] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class ScheduledHost:
 
 
 class SimpyScheduler:
-    """The same, by functions that SimPy calls at their time."""
+    """The same with callbacks in SimPy's event queue."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class SimpyScheduler:
             self._env.timeout(0, host).callbacks.append(self._start)
 
     def run(self, until_us: int) -> None:
-        """Let everything happen that is due before a time."""
+        """Process everything that is due before a time."""
         self._env.run(until_us)
 
     def _start(self, event: simpy.Event) -> None:

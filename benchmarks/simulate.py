@@ -1,4 +1,4 @@
-"""How fast the simulator is: gossip among many, beside SimPy, and up to 100,000 nodes."""
+"""Speed of the simulator: gossip compared with SimPy, and up to 100,000 nodes."""
 
 import tempfile
 import time
@@ -31,13 +31,13 @@ _MB = 1 << 20
 
 
 class EncodingAgent(Agent):
-    """An agent whose messages are made into bytes and back, as on a network."""
+    """An agent whose messages are encoded and decoded, as on a network."""
 
     __slots__ = ()
 
     def on_datagram(self, now_us: int, datagram: Datagram) -> Actions:
-        """Take in a datagram."""
-        return Agent.on_datagram(self, now_us, decode(encode(datagram)))  # quicker than `super`
+        """Handle a datagram."""
+        return Agent.on_datagram(self, now_us, decode(encode(datagram)))  # faster than `super`
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many messages were handled in how much time of the processor."""
+    """The number of messages handled, and their processor time."""
 
     messages: int
     duration_s: float
@@ -80,7 +80,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a simulation of some size took."""
+    """Time and memory of a simulation of some size."""
 
     nodes: int
     prepare_s: float
@@ -128,7 +128,7 @@ def run() -> dict[str, float]:
 
 
 def _compare(crowd: Crowd) -> dict[str, Pace]:
-    """The best pace of each; they take turns, so that a busy moment is not one's alone."""
+    """The best rate of each; they take turns, so that other load affects all."""
     turns = [race(crowd) for _ in range(_REPEATS)]
     return {
         name: max((turn[name] for turn in turns), key=lambda pace: pace.messages_per_s)
@@ -137,7 +137,7 @@ def _compare(crowd: Crowd) -> dict[str, Pace]:
 
 
 def race(crowd: Crowd) -> dict[str, Pace]:
-    """The pace of each contestant, all with the same crowd."""
+    """The rate of each simulator, all with the same agents."""
     return {
         "simulator": run_ours(crowd),
         "simulator, through the codec": run_ours(crowd, kind=EncodingAgent),
@@ -164,13 +164,13 @@ def make_crowd(nodes: int, rounds: int, routers: int = _ROUTERS) -> Crowd:
 
 
 def run_ours(crowd: Crowd, packets: Path | None = None, kind: type[Agent] = Agent) -> Pace:
-    """The pace of our simulator with a crowd."""
+    """The rate of our simulator."""
     notes = PacketLog(packets, crowd.underlay) if packets else None
     with Simulator(crowd.underlay, seed=_SEED, routes=crowd.routes, notes=notes) as simulator:
         for host, agent in crowd.make_agents(kind).items():
             simulator.add_agent(host, lambda agent=agent: agent)  # type: ignore[misc]
             simulator.start_agent(0, host)
-        # Ways are looked up before the clock runs, as for SimPy.
+        # Paths are computed before the measurement, as for SimPy.
         for router in range(len(crowd.underlay.routers)):
             simulator.network.forwarding.plain_delays_us(router)
         start_s = time.process_time()
@@ -197,7 +197,7 @@ def _run_simpy(crowd: Crowd, style: Style, kind: type[Agent] = Agent) -> Pace:
 
 
 def _measure_apart(nodes: int) -> Growth:
-    """A simulation in a process of its own, whose memory is its own too."""
+    """A simulation in a separate process, so that its memory is separate, too."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         growth = process.submit(_grow, nodes).result()
     print(f"  {growth}", flush=True)
@@ -213,7 +213,7 @@ def _grow(nodes: int) -> Growth:
 
 
 def peak_mb() -> float:
-    """The most memory that this process has had."""
+    """The peak memory of this process."""
     # Not `getrusage`: a process inherits that value from the one that started it.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

@@ -1,7 +1,7 @@
-"""When the machine itself stood still: what a virtual machine's host takes, no program can keep.
+"""Stalls of the machine: times in which the host of a virtual machine took its processors away.
 
 Run as `python -m benchmarks.stalls PROCESSOR`, it sleeps half a millisecond over and over at
-the highest priority, prints the start and end of each sleep that lasted far too long, and ends
+the highest priority, prints the start and end of each sleep that was far too long, and ends
 with its standard input.
 """
 
@@ -41,7 +41,7 @@ class StallWatch:
     def overlaps(
         self, start_s: NDArray[np.float64], end_s: NDArray[np.float64]
     ) -> NDArray[np.bool]:
-        """Which of the given intervals saw a stall on some processor."""
+        """Which of the given intervals have a stall on a processor."""
         hits: NDArray[np.bool] = np.zeros(len(start_s), dtype=bool)
         for stall_start, stall_end in self.stalls:
             hits |= (start_s < stall_end) & (end_s > stall_start)

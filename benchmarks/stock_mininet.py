@@ -1,4 +1,4 @@
-"""A router network built by stock Mininet, the way its own router example builds one.
+"""A router network built by stock Mininet as in Mininet's router example.
 
 Run as `python -m benchmarks.stock_mininet TOPOLOGY.json HOST-HOST...`; it prints one JSON
 object with the time of each phase and the number of pings that were answered.
@@ -32,7 +32,7 @@ class StockNetwork:
     """An underlay in Mininet's own nodes and links: an address for each link end."""
 
     def __init__(self, underlay: Underlay) -> None:
-        Mininet.inited = True  # or it would change limits of the whole machine
+        Mininet.inited = True  # otherwise it would change limits of the whole machine
         self.net = Mininet(build=False, link=Link)
         self._underlay = underlay
         self._address: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""Scribe's agents on Pastry in the simulator: how fast, and how many of them."""
+"""Scribe's agents on Pastry in the simulator: speed and largest number."""
 
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -23,7 +23,7 @@ _EVENTS, _EVENTS_A_SECOND = 500, 50.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of so many agents: what its construction took, and the pace while events come."""
+    """A run of some size: time until all are ready, and the rate while events are published."""
 
     peers: int
     join: Pace
@@ -34,7 +34,7 @@ class Run:
     def __str__(self) -> str:
         return (
             f"{self.peers:6} peers: {self.join.messages} messages in {self.join.duration_s:.0f} s "
-            f"until all are ready, {self.events.messages_per_s:.0f} messages/s while events come, "
+            f"until all are ready, {self.events.messages_per_s:.0f} messages/s with events, "
             f"{self.delivered} deliveries, {self.kb_a_peer:.0f} kB a peer"
         )
 
@@ -66,7 +66,7 @@ def run() -> dict[str, float]:
 
 
 def measure(peers: int) -> Run:
-    """Let agents join and become ready, then let events come, all in this process."""
+    """Let agents join and become ready, then publish events, all in this process."""
     base_mb = peak_mb()
     experiment = _experiment(peers)
     underlay = make_underlay(experiment)

@@ -23,7 +23,7 @@ def run() -> dict[str, float]:
         spent_s = {shape: _draw_s(peers, shape) for shape in _SHAPES}
         words = ", ".join(f"{shape} {seconds:.2f}" for shape, seconds in spent_s.items())
         print(f"  {peers:7,} peers: {words}", flush=True)
-    interests_s = max(spent_s.values())  # of the last, which are the most
+    interests_s = max(spent_s.values())  # that of the largest number of peers
     parts = (offline_overlays, greedy_overlays, topic_agents)
     figures = {name: value for part in parts for name, value in part.run().items()}
     return {"interests_100k_s": interests_s, **figures}

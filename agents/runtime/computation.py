@@ -1,4 +1,4 @@
-"""A computation in a process of its own, so that agents go on meanwhile.
+"""A computation in a separate process, so that agents continue meanwhile.
 
 The function and its arguments go to the process as a pickle in a file, and the result comes back
 in another. The end of the process makes a descriptor readable, which an event loop can wait for.
@@ -60,12 +60,12 @@ class Computation:
 
 
 def main() -> None:
-    """Compute what standard input says."""
+    """Call the function on standard input."""
     with suppress(OSError):  # agents have real-time priority, which is not for long computations
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     function, arguments = pickle.load(sys.stdin.buffer)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a function prints is no result
+    os.dup2(2, 1)  # output of the function is not the result
     with answers:
         pickle.dump(function(*arguments), answers)
 

@@ -295,7 +295,7 @@ class Simulator:
             raise AgentFailed.blame(slot.host, now_us, wrong) from error
 
     def _compute(self, now_us: int, slot: AgentSlot, action: Compute) -> None:
-        """Compute now, and hand the result over when the stated time is over."""
+        """Compute now, and pass on the result after the stated time."""
         agent = slot.agent
         with _blaming(slot, now_us):
             result = action.function(*action.arguments)

@@ -122,7 +122,7 @@ class SocketLoop:
         return len(self._computations)
 
     def remove_reader(self, descriptor: int) -> None:
-        """Watch a descriptor no longer."""
+        """Stop watching a descriptor."""
         del self._readers[descriptor]
         self._epoll.unregister(descriptor)
 
@@ -159,7 +159,7 @@ class SocketLoop:
                 self._readers[descriptor]()
 
     def close(self) -> None:
-        """End what still computes."""
+        """End the running computations."""
         for computation in self._computations:
             self.remove_reader(computation.fileno())
             computation.cancel()

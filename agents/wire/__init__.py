@@ -1,1 +1,1 @@
-"""Messages on the network: their bytes, the header that all share, and the reliable hop."""
+"""Messages on the network: encoding, the common header, and reliable delivery over a hop."""

@@ -36,9 +36,9 @@ from agents.wire.values import IN_HEADER, Field, count_fixed, fields_of, fixed_f
 MAGIC, VERSION = 0x5444, 1
 WANTS_ACK = 1
 HEADER = struct.Struct(">HBBBBHIIIIQQ")
-_KIND_AT = 3  # the byte of the header that the kind is in
-PORT = 7001  # where agents send and receive
-MAX_DATAGRAM_BYTES = 1_472  # what fits into one Ethernet packet
+_KIND_AT = 3  # offset of the kind in the header
+PORT = 7001  # the port of agents
+MAX_DATAGRAM_BYTES = 1_472  # largest payload in one Ethernet packet
 
 U8 = Annotated[int, "B"]
 U16 = Annotated[int, "H"]
@@ -47,11 +47,11 @@ U64 = Annotated[int, "Q"]
 I64 = Annotated[int, "q"]
 F64 = Annotated[float, "d"]
 Peer = U32
-U32_MAX = 0xFFFFFFFF  # where what a peer says is counted on, it ends here
+U32_MAX = 0xFFFFFFFF  # larger values of peers are cut to it
 
-# What a message is for. `join` builds or takes down links of an overlay; `upkeep` is sent as long
-# as nothing changes (hellos, heartbeats, acknowledgements, measurements); `event` carries an
-# event; `control` is all the rest: walks, elections, trees, subscriptions, offers.
+# The purpose of a message. `join` builds or removes links of an overlay; `upkeep` is sent even if
+# nothing changes (hellos, heartbeats, acknowledgements, measurements); `event` carries an
+# event; `control` is all others: walks, elections, trees, subscriptions, offers.
 Role = Literal["join", "upkeep", "control", "event"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -59,12 +59,12 @@ _StructType = TypeVar("_StructType", bound=type[Struct])
 
 
 class DecodeError(Exception):
-    """A datagram that is not one of our messages: its sender's fault, counted and dropped."""
+    """A datagram that is not one of our messages; it is counted and dropped."""
 
 
 @final
 class Datagram(Struct, frozen=True):
-    """A message with what its header says about it, apart from what the message knows itself."""
+    """A message with the header fields that are not fields of the message."""
 
     content: Any
     flags: int
@@ -76,7 +76,7 @@ class Datagram(Struct, frozen=True):
 
 
 class MessageKind(Struct, frozen=True):
-    """What is known of a kind of message without its module; `layer` is whose it is."""
+    """The description of a kind of message; `layer` is the layer that sends it."""
 
     number: int
     name: str
@@ -91,7 +91,7 @@ _decoders: dict[int, Callable[[bytes], Datagram]] = {}
 
 
 def message(kind: int, *, role: Role) -> Callable[[_StructType], _StructType]:
-    """Mark a struct as the message with this number, from 1 to 255, and say what it is for."""
+    """Declare a struct as a message with a number from 1 to 255 and a role."""
 
     def register(cls: _StructType) -> _StructType:
         if kind in _kinds or not 1 <= kind <= 255:
@@ -120,12 +120,12 @@ def describe_message(cls: type, layer: str) -> MessageKind:
 
 
 def encode(datagram: Datagram) -> bytes:
-    """A datagram as it goes over the network."""
+    """A datagram as bytes."""
     return _encoders[type(datagram.content)](datagram)
 
 
 def decode(data: bytes) -> Datagram:
-    """The datagram that some bytes from the network are."""
+    """The datagram in bytes from the network."""
     try:
         decode_kind = _decoders[data[_KIND_AT]]
     except (IndexError, KeyError):
@@ -136,8 +136,8 @@ def decode(data: bytes) -> Datagram:
         raise DecodeError(f"{_kinds[data[_KIND_AT]].__name__}: {error}") from error
 
 
-# What encodes and decodes one kind is written out for it, as `dataclasses` does with methods: it
-# happens to every message, and takes half the time of a loop over the fields.
+# The functions that encode and decode a kind are generated, as `dataclasses` does with methods:
+# they run for every message, and take half the time of a loop over the fields.
 _FUNCTIONS = """
 def encode(datagram):
     content = datagram.content
@@ -195,7 +195,7 @@ def _write_functions(
 def _packed(
     cls: type[Struct], fixed: list[Field], start: str, length: str
 ) -> list[tuple[str, str, str]]:
-    """What is packed in one go: its format, its name in `decode`, where `encode` takes it from."""
+    """The fields packed together: format, names in `decode`, sources in `encode`."""
     names = cls.__struct_fields__
     return [
         ("I", "start", start),
@@ -215,7 +215,7 @@ def _packed(
 def _rest_functions(
     cls: type[Struct], rest: list[Field], start: int
 ) -> dict[str, Callable[[Any], Any]]:
-    """What makes bytes of the rest of a message, and values of all bytes from an offset."""
+    """The functions that encode the rest of a message, and decode it from an offset."""
     coder = record_coder(rest)
 
     def encode_rest(content: Struct) -> bytes:

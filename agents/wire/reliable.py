@@ -1,4 +1,4 @@
-"""The reliable hop: acknowledgement, repetition with back-off, duplicate suppression."""
+"""Reliable delivery over a hop: acknowledgement, repetition with back-off, no duplicates."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ _TRIES = 9  # the last one after some 13 s at the shortest time-out
 _WINDOW = 4_096
 _WINDOW_MASK = (1 << _WINDOW) - 1
 _IDS = U32_MAX + 1
-_OLD = 1 << 28  # so many ids behind the newest are old, and all others are ahead of it
+_OLD = 1 << 28  # ids at most this far behind the newest are old; all others are ahead of it
 
 
 @dataclass(slots=True)
 class Unacknowledged:
-    """A message on its way: what to repeat, and how often that was done."""
+    """A message that waits for an acknowledgement: its datagram, and the number of attempts."""
 
     datagram: Datagram
     timeout_us: int
@@ -39,12 +39,12 @@ class Outbox:
         return timeout_us
 
     def acknowledge(self, now_us: int, sender: int, message_id: int) -> bool:
-        """Strike off a message that its receiver has; False if it was not waited for."""
+        """Remove an acknowledged message; False if it was not waited for."""
         waiting = self._waiting.get(message_id)
         if waiting is None or waiting.datagram.receiver != sender:
             return False
         del self._waiting[message_id]
-        if waiting.tries == 1:  # of a repeated message nobody knows which copy was acknowledged
+        if waiting.tries == 1:  # for a repeated message it is unknown which copy was acknowledged
             sample_us = now_us - waiting.datagram.sent_us
             before_us = self._round_trip_us.get(sender, sample_us)
             self._round_trip_us[sender] = before_us + (sample_us - before_us) / 8
@@ -59,7 +59,7 @@ class Outbox:
         return waiting
 
     def give_up(self, message_id: int) -> None:
-        """Wait no longer for a message."""
+        """Stop waiting for a message."""
         del self._waiting[message_id]
 
 
@@ -82,8 +82,8 @@ class ReplayWindow:
         self._seen = 0  # a bit for each of the last ids, the lowest for the newest
 
     def is_new(self, message_id: int) -> bool | None:
-        """Note a message id; False if it was noted before, None if it is too old to be told."""
-        if not self._seen:  # the first of all is ahead, whichever it is
+        """Record a message id; False if it was recorded before, None if it is too old to know."""
+        if not self._seen:  # the first id counts as ahead
             self._newest = message_id - 1
         ahead = (message_id - self._newest + _OLD) % _IDS - _OLD
         if ahead > 0:

@@ -8,7 +8,7 @@
 import logging
 from typing import Any
 
-# Scapy speaks up at import about what this machine does not have.
+# Scapy prints warnings about this machine at import.
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
 from scapy.fields import (  # noqa: E402

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
-IN_HEADER = ("event_id", "hop_count")  # fields of a message that are not among its values
+IN_HEADER = ("event_id", "hop_count")  # fields of a message that are in the header
 
 Field = tuple[str, Any]  # its name and its type
 _Encode = Callable[[Any], bytes]
@@ -22,21 +22,21 @@ _Decode = Callable[[bytes, int], tuple[Any, int]]  # a value, and where the next
 
 @dataclass(frozen=True, slots=True)
 class Coder:
-    """How values of one type become bytes, and how to get them back from an offset."""
+    """The functions that encode values of one type, and decode them from an offset."""
 
     encode: _Encode
     decode: _Decode
 
 
 def fields_of(cls: type[Struct]) -> list[Field]:
-    """The fields of a struct whose bytes are its own."""
+    """The fields of a struct without those in the header."""
     _check_struct(cls)
     hints = get_type_hints(cls, include_extras=True)
     return [(name, hints[name]) for name in cls.__struct_fields__ if name not in IN_HEADER]
 
 
 def record_coder(fields: Sequence[Field]) -> Coder:
-    """The coder of some fields of a record: in order, neighbours of fixed size in one go.
+    """The coder of some fields of a record: in order, consecutive ones of fixed size together.
 
     It decodes to a sequence of values, which its user turns into the record.
     """
@@ -52,13 +52,13 @@ def record_coder(fields: Sequence[Field]) -> Coder:
 
 
 def count_fixed(fields: Sequence[Field]) -> int:
-    """How many fields at the beginning have a fixed size."""
+    """The number of fields of fixed size at the beginning."""
     formats = [fixed_format(hint) for _, hint in fields]
     return formats.index("") if "" in formats else len(formats)
 
 
 def fixed_format(hint: Any) -> str:
-    """The struct letter of a type of fixed size, or nothing."""
+    """The struct letter of a type of fixed size, or an empty text."""
     if hint is bool:
         return "?"
     if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], str):
@@ -67,7 +67,7 @@ def fixed_format(hint: Any) -> str:
 
 
 def _check_struct(cls: type) -> None:
-    """Raise if a class is no struct, or one that `decode` could not make or others could change."""
+    """Raise if a class is not a frozen struct with positional fields, as `decode` requires."""
     if not issubclass(cls, Struct):
         found = "another class"
     elif not cls.__struct_config__.frozen:

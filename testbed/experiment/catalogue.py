@@ -19,12 +19,12 @@ OFFLINE: Mapping[str, tuple[Mapping[str, str], Callable[[str], type[Any]]]] = {
     "tdo overlay build": (OVERLAYS, find_overlay),
     "tdo overlay route": (PUBSUBS, find_pubsub),
 }
-_NAMES_A_KIND = ("kind", "action")  # keys that are no settings
+_NAMES_A_KIND = ("kind", "action")  # keys that are not settings
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSetting:
-    """A setting in words; one that has to be given has no default."""
+    """A setting in words; a required one has no default."""
 
     name: str
     type: str
@@ -37,7 +37,7 @@ class KnownSetting:
 
 @dataclass(frozen=True, slots=True)
 class KnownKind:
-    """A kind of a section, what it is in a line, and its settings."""
+    """A kind of a section, its description in a line, and its settings."""
 
     section: str
     kind: str
@@ -74,7 +74,7 @@ def describe_settings(cls: type[Any]) -> tuple[KnownSetting, ...]:
 
 
 def _describe_fault(fault: FaultKind) -> tuple[KnownSetting, ...]:
-    """Time and target, which every fault has, and the keys that this one requires beside them."""
+    """The keys of every fault (time and target), and further keys that this one requires."""
     known = settings_of(Fault)
     every = [name for name, setting in known.items() if setting.is_required]
     keys = [name for name in (*every, *fault.needs) if name not in _NAMES_A_KIND]

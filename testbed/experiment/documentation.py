@@ -23,7 +23,7 @@ _HEADING = ("| key | type | default | range | meaning |", "|---|---|---|---|---|
 
 
 def renewed(page: str) -> str:
-    """A page with the tables as they are now."""
+    """A page with the current tables."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     return f"{before}{_BEGIN}{tables()}{_END}{after}"
@@ -44,7 +44,7 @@ def _lines() -> Iterator[str]:
 
 
 def _section(section: str, kinds: Sequence[KnownKind]) -> Iterator[str]:
-    """The settings that all kinds have, once, and below them those of each kind."""
+    """The settings of all kinds once, and below them those of each kind."""
     shared = [
         s for s in kinds[0].settings if len(kinds) > 1 and all(s in k.settings for k in kinds)
     ]

@@ -1,7 +1,7 @@
-"""The sections `[workload]` and `[pubsub]`: what is asked of a run, and what forwards its events.
+"""The sections `[workload]` and `[pubsub]`: subscriptions and events, and their forwarder.
 
-`[pubsub]` may be left out where the workload has a usual forwarder. The settings of the forwarder
-may then stand in `[workload]`, as they did before there was a section for them.
+`[pubsub]` may be left out if the workload has a usual forwarder. The settings of the forwarder
+may then be in `[workload]`, as in older files.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def _check_forwarder(workload: str, matching: str, forwarder: Section) -> None:
 
 
 def _part(workload: Section, pubsub: Section) -> tuple[Section, Section]:
-    """The settings of the workload and those of the forwarder, wherever they stand."""
+    """The settings of the workload and those of the forwarder, from either section."""
     check_kind("workload", workload)
     kind = find_kind("workload", workload["kind"])
     forwarder = {"kind": kind.pubsub, **pubsub} if kind.pubsub else pubsub

@@ -17,7 +17,7 @@ from testbed.experiment.settings import check_choice, read_settings
 from topologies.underlay import Underlay
 
 Target = Literal["agent", "link", "router", "routers"]
-LOWEST_ADDRESS = "lowest-address"  # of all agents that no fault has ended
+LOWEST_ADDRESS = "lowest-address"  # among all agents that no fault has ended
 TARGET_FORMS: Mapping[Target, str] = {
     "agent": "name of the agent's host, as in 'h3'",
     "link": "the two ends of the link in either order, as in 'r1-r2'",
@@ -53,7 +53,7 @@ class FaultKind:
 
     @property
     def target_form(self) -> str:
-        """What a target may be."""
+        """The form of a target."""
         form = TARGET_FORMS[self.target]
         if not self.ends_agent:
             return form

@@ -1,7 +1,7 @@
 """Experiment files: TOML, strict, with every default and seed resolved.
 
 An unknown key is an error that names the nearest known one; a value of the wrong type or
-range says what was expected. What a file leaves out is filled in here, once, and written to
+range is an error that names the expected one. Defaults are filled in here, once, and written to
 the run directory, so that a run can be repeated from there.
 """
 
@@ -31,7 +31,7 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment, with nothing left open."""
+    """One experiment with all values resolved."""
 
     name: Annotated[str, Meta(description="names the folder of the results")]
     seed: Annotated[
@@ -100,12 +100,12 @@ class Experiment:
 def load_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
     """The experiment in a TOML file, with changes given as `section.key` and value."""
     document = load_document(path, changes)
-    document.pop("figure", None)  # what is drawn of a sweep says nothing about a run
+    document.pop("figure", None)  # figures of a sweep do not affect a run
     return experiment_from_dict(document, str(path))
 
 
 def load_document(path: Path, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What a TOML file says, with changes and its name and folder, and nothing checked yet."""
+    """The content of a TOML file with changes, name and folder, not checked yet."""
     try:
         document = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError) as error:

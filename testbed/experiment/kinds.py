@@ -1,7 +1,7 @@
 """The kinds that a section of an experiment file can name, and the settings of each.
 
-A kind is a line in the table of its package: its name, and the class that it stands for. The class
-says the rest: its docstring what it is, its `Settings` what can be set. It is loaded when needed.
+A kind is a line in the table of its package: its name and its class. The class
+has its description as its docstring, and its settings as `Settings`. It is loaded when needed.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 
 
 def find_kind(section: str, kind: str) -> type[Any]:
-    """The class that a kind of a section stands for."""
+    """The class of a kind of a section."""
     module, _, name = SECTIONS[section][kind].rpartition(".")
     found: type[Any] = getattr(import_module(module), name)
     return found
@@ -50,7 +50,7 @@ def read_section(section: str, given: Any) -> dict[str, Any]:
 
 
 def takes_range(section: str, kinds: Any, key: str) -> bool:
-    """Whether a key of a section is a range for one of the kinds, a name or a list of names."""
+    """Whether a key of a section is a range for one of the kinds, given as a name or a list."""
     named = kinds if isinstance(kinds, list) else [kinds]
     known = SECTIONS.get(section, {})
     settings = (
@@ -72,7 +72,7 @@ def read_topology(given: Any) -> TopologySettings:
 
 
 def _check_owner(section: str, kind: str, settings: Mapping[str, Any]) -> None:
-    """Raise if a key is one of another kind's: its kind was changed and the rest was not."""
+    """Raise if a key is one of another kind: the kind was changed and its keys were not."""
     known = settings_of(find_kind(section, kind).Settings)
     for key in settings:
         if key not in known and (others := _kinds_with(section, key)):

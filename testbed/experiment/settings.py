@@ -33,7 +33,7 @@ _known: dict[type[Any], Mapping[str, "Setting"]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A field of a class of settings; without a default it has to be given."""
+    """A field of a class of settings; without a default it is required."""
 
     name: str
     type: Any
@@ -54,14 +54,14 @@ class Setting:
 
     @property
     def type_name(self) -> str:
-        """The type in a word: `int`, `float`, `str` and `bool` are what TOML has, too."""
+        """The name of the type: `int`, `float`, `str` and `bool` are also types of TOML."""
         if self.takes_range:
             return "range"
         return getattr(self.type, "__name__", None) or str(self.type)
 
     @property
     def range(self) -> str:
-        """The range of a number in words, or nothing."""
+        """The range of a number in words, or an empty text."""
         low, above, high, below = self.bounds.ge, self.bounds.gt, self.bounds.le, self.bounds.lt
         if low is not None and high is not None:
             return f"{low} to {high}"
@@ -74,7 +74,7 @@ class Setting:
         return ", ".join(filter(None, parts))
 
     def read(self, key: str, value: Any) -> Any:
-        """The value as the field has it; raises if it is of the wrong type or out of range."""
+        """The value with the field's type; raises if it is of the wrong type or out of range."""
         if self.takes_range:
             value = range_text(key, value)
         if self.type is str:
@@ -102,7 +102,7 @@ class Setting:
 
 
 def settings_of(cls: type[Any]) -> Mapping[str, Setting]:
-    """The fields of a class of settings, by name; a class is looked at once."""
+    """The fields of a class of settings, by name; cached for each class."""
     if cls not in _known:
         _known[cls] = _find_settings(cls)
     return _known[cls]
@@ -131,7 +131,7 @@ def read_settings(cls: type[_Settings], prefix: str, given: Any) -> _Settings:
 
 
 def check_keys(prefix: str, given: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raise if a key is not known, and name the nearest that is."""
+    """Raise if a key is unknown; the message names the nearest known key."""
     for key in given:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
@@ -148,7 +148,7 @@ def check_type(key: str, value: Any, wanted: type) -> None:
 
 
 def check_choice(key: str, value: Any, choices: Collection[Any]) -> None:
-    """Raise if a value is none of the choices."""
+    """Raise if a value is not one of the choices."""
     if value not in choices:
         names = ", ".join(map(str, choices))
         raise ExperimentError(f"{key}: expected one of {names}; found {value!r}")
@@ -181,12 +181,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _as_text(value: Any) -> Any:
-    """A number where a text is wanted, as a text: a limit may be "lg2" or 8."""
+    """A number as a text if the field is a text: a limit may be "lg2" or 8."""
     return str(value) if _is_number(value) else value
 
 
 def _read_other(key: str, value: Any, wanted: Any) -> Any:
-    """A value of a type that is made of others, as in `list[int]` or `int | str`."""
+    """A value of a composed type, as in `list[int]` or `int | str`."""
     try:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
