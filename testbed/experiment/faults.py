@@ -62,10 +62,10 @@ class FaultKind:
 
 FAULTS: Mapping[str, FaultKind] = {
     "kill-agent": FaultKind(
-        "agent", "ends an agent at once; other agents are not told", ends_agent=True
+        "agent", "ends an agent at once; other agents are not notified", ends_agent=True
     ),
     "stop-agent": FaultKind(
-        "agent", "ends an agent after it has told its peers that it leaves", ends_agent=True
+        "agent", "ends an agent after it has notified its peers", ends_agent=True
     ),
     "restart-agent": FaultKind(
         "agent", "starts an agent that was ended, or that has not started yet", is_repair=True

@@ -41,7 +41,7 @@ class SmallWorldSettings(RingUpkeep, frozen=True, kw_only=True):
         ),
     ] = 30.0
     gossip_samples: Annotated[
-        int, Meta(ge=1, le=256, description="learned: peers that an exchange tells of")
+        int, Meta(ge=1, le=256, description="learned: peers described in an exchange")
     ] = 32
     candidates: Annotated[
         int, Meta(ge=1, le=1024, description="learned: peers remembered in each phase")
