@@ -27,5 +27,5 @@ def spark() -> Iterator["SparkSession"]:
         open_session,  # tests without Spark need not wait for its import
     )
 
-    with open_session("local[2,3]", "tdo tests", memory_mb=1_024) as session:
+    with open_session("local[2,3]", "tdo tests", memory_mb=1_024, is_brief=True) as session:
         yield session

@@ -48,26 +48,58 @@ def add_line(table: Path, after: str, page: str, key: str) -> None:
     table.write_text(text.replace(after, f"{after}\n        {line},"))
 
 
-@pytest.mark.parametrize("backend", ["simulation", "emulation"])
-def test_the_protocol_and_its_workload_run_to_a_whole_report(extended: Path, backend: str) -> None:
+COMMAND = "import sys; from testbed.cli import main; sys.exit(main())"
+# Without Spark, whose start takes longer than the run: the metrics of records alone.
+COMMAND_AND_METRICS = """
+import sys
+from pathlib import Path
+from analysis.metrics.file import measure_run
+from testbed.cli import main
+status = main([*sys.argv[1:], "--no-report"])
+run = Path("results/flood/latest")
+measure_run(run)
+sys.exit(status or main(["report", str(run)]))
+"""
+
+
+def run_as_a_reader(command: str, folder: Path, backend: str) -> tuple[dict[str, Any], str]:
+    """Run the page's experiment; returns its metrics and its report."""
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; from testbed.cli import main; sys.exit(main())",
-         "run", "flood.toml", "--backend", backend, "--out", f"results-{backend}"],
-        cwd=extended,
-        env={**os.environ, "PYTHONPATH": str(extended)},
+        [sys.executable, "-c", command, "run", f"{folder.parent}/flood.toml",
+         "--backend", backend, "--out", "results"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder.parent)},
         capture_output=True,
         text=True,
         check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    run = extended / f"results-{backend}" / "flood" / "latest"
-    metrics = json.loads((run / "analysis" / "metrics.json").read_text())
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    run = folder / "results" / "flood" / "latest"
+    # A busy machine may be late, and an emulated run is degraded then.
+    verdicts = {"simulation": ("valid",), "emulation": ("valid", "degraded")}
+    assert json.loads((run / "verdict.json").read_text())["verdict"] in verdicts[backend]
+    results = run / "analysis"
+    metrics = json.loads((results / "metrics.json").read_text())
+    return metrics, (results / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("backend", "command", "shown"),
+    [
+        ("simulation", COMMAND_AND_METRICS, ("delivery", "false_positives")),
+        ("emulation", COMMAND, ("delivery", "false_positives", "link_stress")),
+    ],
+)
+def test_the_protocol_and_its_workload_run_to_a_whole_report(
+    extended: Path, backend: str, command: str, shown: tuple[str, ...]
+) -> None:
+    (folder := extended / backend).mkdir()
+    metrics, report = run_as_a_reader(command, folder, backend)
     delivery = metrics["delivery"]
     assert delivery["expected"] == delivery["delivered"] > 0 == delivery["duplicates"]
     assert metrics["false_positives"] > 0
-    assert metrics["link_stress"]["mean"] > 1
-    report = (run / "analysis" / "report.html").read_text()
-    assert all(name in report for name in ("delivery", "false_positives", "link_stress"))
+    assert "link_stress" not in shown or metrics["link_stress"]["mean"] > 1
+    assert all(name in report for name in shown)
 
 
 def run_code(page: str) -> dict[str, Any]:
