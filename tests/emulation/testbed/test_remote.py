@@ -290,7 +290,7 @@ def test_a_key_of_any_kind_is_taken_or_refused_in_one_line(
     status = ["remote", "status", "far", "--ssh-config", str(config), "--folder", str(tmp_path)]
     assert main(status) == 1
     said = capfd.readouterr().err.strip()
-    assert "no key was accepted (the server takes publickey" in said and "\n" not in said
+    assert "no key was accepted (the server accepts: publickey" in said and "\n" not in said
     with (server.folder / "authorized_keys").open("a") as file:
         file.write((server.folder / f"friend_{kind}.pub").read_text())
     assert main(status) == 0
