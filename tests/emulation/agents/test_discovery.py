@@ -51,7 +51,7 @@ def test_a_walked_overlay_is_true_to_the_network_and_like_the_simulated_one(
 
 
 def test_silent_routers_cost_accuracy_but_not_the_overlay(tmp_path: Path) -> None:
-    metrics = measure(experiment(WALK, 15, anonymous_routers=0.33), tmp_path)
+    metrics = measure(experiment(WALK, 10, anonymous_routers=0.33), tmp_path)
     assert metrics["components"] == 1
     assert metrics["discovered_links_precision"] == 1
     assert metrics["inference_score"]["recall"] < 1

@@ -61,7 +61,7 @@ def of_kind(rows: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["what"] == what]
 
 
-@pytest.mark.parametrize("per_process", [1, 4, 64])
+@pytest.mark.parametrize("per_process", [1, 4])
 def test_every_greeting_delay_and_route_is_recorded(per_process: int, tmp_path: Path) -> None:
     outcome = perform(replace(SMALL, agents_per_process=per_process), tmp_path)
     rows = records(outcome.path)
@@ -106,7 +106,7 @@ def test_both_backends_send_the_same_messages(tmp_path: Path) -> None:
 
 
 def test_a_time_scale_does_not_show_in_the_records(tmp_path: Path) -> None:
-    outcome = perform(replace(SMALL, time_scale=3.0), tmp_path)
+    outcome = perform(replace(SMALL, time_scale=3.0, duration_s=2.0), tmp_path)
     underlay = load_underlay(outcome.path / "underlay.json")
     routes = Routes(underlay)
     ratios = []
