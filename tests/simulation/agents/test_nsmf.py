@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agents.announcements import EpochBegun, EpochEnded, Place, Publish, RingView
+from agents.overlays.small_world.overlay import SmallWorldOverlay
 from agents.protocol import PeerId, Protocol, Surroundings
 from agents.pubsub.nsmf.division import Rule
 from agents.pubsub.nsmf.forwarder import BeaConvey, Nsmf
@@ -18,8 +19,10 @@ from analysis.metrics.file import measure_run
 from testbed.run.verdict import judge_metrics
 from tests.fixtures.content_runs import run_small
 from tests.fixtures.oracle_ring import MODULUS, Reader, TopicCrowd, position_of
-from tests.fixtures.rings import Rings
+from tests.fixtures.rings import Rings, links_between_halves, underlay_of
 from topologies.overlays.nsmf import walk_ranges
+from topologies.overlays.small_world import plan_fingers
+from workloads.share import NEVER_US, OwnInterest, Share
 
 REPAIRED_S = 15.0
 
@@ -63,6 +66,11 @@ def table_rows(peers: TopicCrowd) -> Iterator[tuple[int, int, int]]:
             yield from ((topic, number, n) for n in wanting if (number, n) in fingers)
 
 
+def wanted_by(number: int) -> frozenset[int]:
+    """Two topics of five."""
+    return frozenset(Random(number).sample(range(5), 2))
+
+
 class NsmfRings(Rings):
     """Peers with NSMF on an overlay of rings; each has two topics of five."""
 
@@ -73,7 +81,7 @@ class NsmfRings(Rings):
 
     def above(self, given: Surroundings) -> list[Protocol]:
         """NSMF, and who reads."""
-        topics = frozenset(Random(given.number).sample(range(5), 2))
+        topics = wanted_by(given.number)
         self.topics[given.me] = topics
         self.pubsubs[given.me] = Nsmf(replace(given, settings=Nsmf.Settings()))
         return [self.pubsubs[given.me], Reader(replace(given, settings=Reader.Settings(topics)))]
@@ -174,6 +182,37 @@ def test_a_third_killed_at_once_leaves_one_ring_and_true_tables(peers: int) -> N
     rings = NsmfRings(peers, 1, fingers="random").run(1_000_000)
     rings.settle(REPAIRED_S)
     rings.kill(Random(1).sample(rings.addresses, peers // 3))
+    rings.settle(REPAIRED_S)
+    assert len(rings.alive) == peers - peers // 3
+
+
+def small_world(peers: int, seed: int, fingers: str) -> NsmfRings:
+    """Peers on a small-world overlay with true tables."""
+    wanted = [sorted(wanted_by(number)) for number in range(peers)]
+    shares = [Share(tuple(OwnInterest(0, t, 0, NEVER_US) for t in own)) for own in wanted]
+    plans = dict(enumerate(plan_fingers(wanted, "greedy", "floor", seed)))
+    rings = NsmfRings(
+        peers, seed, kind=SmallWorldOverlay, fingers=fingers, shares=shares, learn_s=5.0,
+        plans=plans if fingers == "greedy" else None,
+    )  # fmt: skip
+    rings.run(8_000_000).settle(REPAIRED_S)
+    return rings
+
+
+@pytest.mark.parametrize("fingers", ["greedy", "learned"])
+@pytest.mark.parametrize("peers", [24, pytest.param(64, marks=pytest.mark.slow)])
+def test_small_worlds_have_true_tables_again_after_failures_and_a_partition(
+    peers: int, fingers: str
+) -> None:
+    rings = small_world(peers, 2, fingers)
+    rings.kill(Random(2).sample(rings.addresses, peers // 3))
+    rings.settle(REPAIRED_S)
+    for a, b in (cut := links_between_halves(underlay_of(peers))):
+        rings.simulator.set_link(rings.simulator.now_us, a, b, False)
+    rings.run_for(20)
+    assert len(list(rings.wrong())) > peers // 2
+    for a, b in cut:
+        rings.simulator.set_link(rings.simulator.now_us, a, b, True)
     rings.settle(REPAIRED_S)
     assert len(rings.alive) == peers - peers // 3
 

@@ -4,7 +4,6 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -17,25 +16,15 @@ from agents.overlays.ring.overlay import RingOverlay
 from agents.overlays.ring.ring import Ring
 from agents.overlays.ring.settings import RingSettings
 from agents.protocol import Effects, Protocol, Record, Send, Surroundings
-from tests.fixtures.rings import Rings, S, underlay_of, with_loss
+from tests.fixtures.rings import Rings, S, links_between_halves, underlay_of, with_loss
 from tests.simulation.agents.test_record_schema import faults_of
 from topologies.overlays.interests import make_interests
 from topologies.overlays.key_routes import Targets
 from topologies.overlays.overlay import Overlay
 from topologies.overlays.position_routes import PositionRoutes
-from topologies.underlay import Underlay
 
 PEERS = 24
 REPAIRED_S = 10.0  # detection after 3 s, and what it leads to
-
-
-def links_between_halves(underlay: Underlay) -> list[tuple[str, str]]:
-    """The links whose loss parts the routers in two connected halves."""
-    routers = {router.name for router in underlay.routers}
-    pairs = [(link.a, link.b) for link in underlay.links if {link.a, link.b} <= routers]
-    order = list(nx.bfs_tree(nx.Graph(pairs), pairs[0][0]))
-    half = set(order[: len(order) // 2])
-    return [(a, b) for a, b in pairs if (a in half) != (b in half)]
 
 
 @pytest.mark.parametrize(("seed", "fingers"), [(1, "chord"), (2, "random")])
