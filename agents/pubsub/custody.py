@@ -64,7 +64,7 @@ its messages are still handled; its own sender resends the part to another peer.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, final
 
 from msgspec import Struct
@@ -108,11 +108,22 @@ class Part:
     is_new: bool = True
     is_loop: bool = False
     is_done: bool = False
-    senders: list[tuple[PeerId, int]] = field(
-        default_factory=list
-    )  # waiting senders with their tokens
-    taken: list[tuple[PeerId, int]] = field(default_factory=list)  # all senders so far
-    open: set[int] = field(default_factory=set)  # tokens of messages that are not done
+    # Tuples, and None for an empty set, because a peer remembers many parts that are done.
+    senders: tuple[tuple[PeerId, int], ...] = ()  # waiting senders with their tokens
+    taken: tuple[tuple[PeerId, int], ...] = ()  # all senders so far
+    open: set[int] | None = None  # tokens of messages that are not done
+
+    def await_report(self, token: int) -> None:
+        """Wait for the receiver of a message."""
+        if self.open is None:
+            self.open = set()
+        self.open.add(token)
+
+    def close(self, token: int) -> None:
+        """Wait for a message no longer."""
+        if self.open is not None:
+            self.open.discard(token)
+            self.open = self.open or None
 
 
 @final
@@ -184,12 +195,13 @@ class Custody:
         known = self._taken.get((sender, token))
         if known is not None:
             if (sender, token) not in known.senders:
-                known.senders.append((sender, token))
+                known.senders += ((sender, token),)
             return known
         part = self._find_or_make(key, is_relay)
-        part.senders.append((sender, token))
-        part.taken.append((sender, token))
-        self._taken[sender, token] = part
+        waiting = (sender, token)
+        part.senders += (waiting,)
+        part.taken += (waiting,)
+        self._taken[waiting] = part
         return part
 
     def begin(self, now_us: int, key: Hashable, *, is_relay: bool) -> Part:
@@ -229,7 +241,7 @@ class Custody:
                 effects += self._forwarder.on_part_done(now_us, part)
         for sender, token in part.senders:
             self._due[sender].append(token)
-        part.senders.clear()
+        part.senders = ()
         return [*effects, *(self._wake("report", _REPORT_US) if self._due else ())]
 
     def withdraw(
@@ -283,7 +295,7 @@ class Custody:
             self._watched -= {peer}
             self._due.pop(peer, None)
             for part in {id(sent.part): sent.part for sent in self._sent.values()}.values():
-                part.senders = [waiting for waiting in part.senders if waiting[0] != peer]
+                part.senders = tuple(one for one in part.senders if one[0] != peer)
         return self._return(now_us, [t for t, sent in self._sent.items() if sent.to == peer])
 
     def _find_or_make(self, key: Hashable, is_relay: bool) -> Part:
@@ -303,7 +315,7 @@ class Custody:
             self._next_token = now_us // _TOKEN_TICK_US & U32_MAX
         token = self._next_token
         self._next_token = token + 1 & U32_MAX
-        part.open.add(token)
+        part.await_report(token)
         self._sent[token] = _Sent(part, to, message, now_us, now_us)
         return token
 
@@ -313,7 +325,7 @@ class Custody:
 
     def _close(self, now_us: int, token: int) -> Effects:
         part = self._sent.pop(token).part
-        part.open.discard(token)
+        part.close(token)
         return self.settle(now_us, part)
 
     def _return(self, now_us: int, tokens: Iterable[int]) -> Effects:
@@ -326,7 +338,7 @@ class Custody:
                 returned = self._forwarder.on_part_returned(
                     now_us, sent.part, sent.message, sent.to
                 )
-                sent.part.open.discard(token)
+                sent.part.close(token)
                 effects += [*returned, *self.settle(now_us, sent.part)]
         return effects
 
