@@ -1,6 +1,7 @@
 """Scribe's agents on Pastry in the simulator: speed and largest number."""
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -14,10 +15,11 @@ from testbed.run.workload import make_workload
 from testbed.simulation.running_agents import RunningAgents
 
 _PEERS, _GOSSIP_ROUNDS = 1_000, 50
-_SIZES = (250, 500, _PEERS, 2_000, 4_000, 8_000, 16_000)
-_LONGEST_S = 90.0  # of processor time; the next size, which takes about twice as long, is not run
+_SIZES = (_PEERS, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+_LONGEST_S = 90.0  # of processor time; the next size, which takes over twice as long, is not run
 _MEMORY_MB = 24 * 1024
-_ROUTERS, _PEERS_A_SECOND, _SETTLE_S = 300, 100, 15.0
+_ROUTERS, _PEERS_A_SECOND, _SETTLE_S = 300, 200, 25.0
+_DETECT_S = 20.0  # nothing fails, so few heartbeats will do
 _EVENTS, _EVENTS_A_SECOND = 500, 50.0
 
 
@@ -40,29 +42,44 @@ class Run:
 
 
 def run() -> dict[str, float]:
-    """Print rates and memory, and return the measurements."""
+    """Print paces and memory, and return the figures."""
     print("Scribe on Pastry, simulated; one core, a process each, processor time")
-    done: list[Run] = []
-    for peers in _SIZES:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            done.append(pool.submit(measure, peers).result())
-        print(f"  {done[-1]}", flush=True)
-        if done[-1].join.duration_s + done[-1].events.duration_s > _LONGEST_S:
-            break
-    fitting = int(_MEMORY_MB * 1024 / done[-1].kb_a_peer)
-    print(
-        f"  ends at {done[-1].peers} peers, where one run takes more than {_LONGEST_S:.0f} s or no "
-        f"larger one is planned; at this memory a peer, 24 GB would hold {fitting} peers"
-    )
-    scribe = next((one for one in done if one.peers == _PEERS), done[-1])
+    done = list(_grow())
+    scribe, largest = done[0], done[-1]
+    print(f"  {largest.peers} peers are the most: {_find_end(largest)}")
     gossip = run_ours(make_crowd(_PEERS, _GOSSIP_ROUNDS))
     print(f"  gossip of {_PEERS} peers: {gossip.messages_per_s:.0f} messages/s")
     return {
         "scribe_messages_per_s": scribe.events.messages_per_s,
         "gossip_messages_per_s": gossip.messages_per_s,
-        "agent_kb": done[-1].kb_a_peer,
-        "simulated_agents": done[-1].peers,
+        "agent_kb": largest.kb_a_peer,
+        "simulated_agents": largest.peers,
     }
+
+
+def _grow() -> Iterator[Run]:
+    """Runs of more and more peers, until the next one takes too long or too much memory."""
+    for peers in _SIZES:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            one = pool.submit(measure, peers).result()
+        print(f"  {one}", flush=True)
+        yield one
+        if _find_end(one):
+            return
+
+
+def _find_end(one: Run) -> str:
+    """Why there is no larger run than this one; empty if there is."""
+    spent_s, mb = one.join.duration_s + one.events.duration_s, one.kb_a_peer * one.peers / 1024
+    if 2 * mb > _MEMORY_MB:
+        return f"twice as many would take {2 * mb / 1024:.0f} GB, over {_MEMORY_MB / 1024:.0f} GB"
+    if spent_s > _LONGEST_S:
+        fitting = int(_MEMORY_MB * 1024 / one.kb_a_peer)
+        return (
+            f"twice as many would take over {2 * spent_s / 60:.0f} minutes; the memory of "
+            f"{_MEMORY_MB // 1024} GB is enough for {fitting} peers of this size"
+        )
+    return ""
 
 
 def measure(peers: int) -> Run:
@@ -106,7 +123,7 @@ def _experiment(peers: int) -> Experiment:
             "start_over_s": start_over_s,
             "duration_s": start_s + _EVENTS / _EVENTS_A_SECOND + 2,
             "topology": {"routers": _ROUTERS, "hosts": peers},
-            "overlay": {"kind": "pastry"},
+            "overlay": {"kind": "pastry", "detect_s": _DETECT_S},
             "pubsub": {"kind": "scribe"},
             "workload": {
                 "kind": "topics-uniform",
