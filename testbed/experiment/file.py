@@ -109,7 +109,8 @@ def load_document(path: Path, changes: Mapping[str, Any] | None = None) -> dict[
     try:
         document = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path}: expected an experiment file, found: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8 text"
+        raise ExperimentError(f"{path}: expected an experiment file, found: {reason}") from error
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(f"{path}: expected TOML, found: {error}") from error
     for key, value in (changes or {}).items():
