@@ -6,7 +6,7 @@ function chart(width, height, label) {
 const line = (x1, y1, x2, y2, name) => draw("line", { x1, y1, x2, y2, class: name });
 const text = (x, y, anchor, words, name) => draw("text", { x, y, "text-anchor": anchor, class: name }, words);
 
-/** The place in sorted numbers of the last that is not above a value. */
+/** The index of the last of sorted numbers that is not above a value. */
 function lastAtMost(sorted, value) {
   let low = 0, high = sorted.length;
   while (low < high) {
@@ -19,7 +19,7 @@ function lastAtMost(sorted, value) {
 function cdfAxis(figure) {
   const all = figure.series.flatMap((series) => series.x);
   let low = Math.min(...all), high = Math.max(...all);
-  // A long tail would press everything else against the axis.
+  // With a long tail, a linear axis would hide all other values.
   const isLog = low > 0 && high / low > 30;
   if (!isLog && figure.from !== null) low = Math.min(low, figure.from);
   if (high === low) { low -= isLog ? 0 : 0.5; high += 0.5; }

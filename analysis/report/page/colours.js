@@ -1,4 +1,4 @@
-// Colours whose order can be seen without telling hues apart: they only get darker.
+// Colours whose order is visible without distinguishing hues: they only get darker.
 const INK = "#1b1f24", SOFT = "#55606c", IDLE = "#d3d8de", FAULT = "#a3231f";
 const OVERLAY = "#0072B2", DISTANT = "#56A0D3", TREE = "#3DB2EA", TREE_EDGE = "#0A3550", MARK = "#00D0FF";
 const SERIES = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8A6D00", "#6B7580"];
@@ -19,7 +19,7 @@ const heatColours = Array.from({ length: SHADES }, (_, shade) => {
   return mix(HEAT[low], HEAT[low + 1], place - low);
 });
 
-/** A scale from values to shares of the colours; over wide ranges in powers. */
+/** A scale from values to colours; logarithmic over wide ranges. */
 function heatScale(values) {
   const some = values.filter((value) => value > 0);
   const low = some.reduce((least, value) => Math.min(least, value), Infinity);
@@ -38,7 +38,7 @@ function heatScale(values) {
   };
 }
 
-/** Round numbers between two, about so many. */
+/** About `count` round numbers between two numbers. */
 function ticks(low, high, about) {
   if (!(high > low)) return [low];
   const raw = (high - low) / Math.max(1, about);
@@ -50,7 +50,7 @@ function ticks(low, high, about) {
   return found;
 }
 
-/** Powers of ten between two numbers, with 2 and 5 between them where there is room. */
+/** Powers of ten between two numbers, with multiples of 2 and 5 if there is room. */
 function logTicks(low, high) {
   const found = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)

@@ -1,4 +1,4 @@
-// Making elements, numbers as people read them, tables as files.
+// Elements, numbers for readers, and tables as CSV files.
 const SVG = "http://www.w3.org/2000/svg";
 
 function dress(node, attributes, children) {
@@ -55,7 +55,7 @@ function downloadButton(name, columns) {
   return make("button", { class: "button csv", type: "button", onclick: save, "aria-label": label, "data-csv": name }, "CSV");
 }
 
-// One box that follows the pointer or stands by what has the focus.
+// One tooltip at the pointer or at the focused element.
 const tip = {
   show(content, x, y) {
     const box = byId("tip");
@@ -71,13 +71,13 @@ const tip = {
   hide() { byId("tip").hidden = true; },
 };
 
-/** A title and rows of two cells, for the box. */
+/** The content of a tooltip: a title and rows of two cells. */
 function tipTable(title, rows) {
   const lines = rows.map(([name, value]) => make("tr", {}, make("td", { class: "soft" }, name), make("td", {}, value)));
   return [make("strong", {}, title), make("table", {}, make("tbody", {}, lines))];
 }
 
-/** Words that explain themselves on hover and on focus. */
+/** Words with an explanation on hover and on focus. */
 function term(words, explanation) {
   if (!explanation) return make("span", {}, words);
   const node = make("span", { class: "term", tabindex: 0, "aria-label": `${words}: ${explanation}`, "data-explain": explanation }, words);

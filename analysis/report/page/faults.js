@@ -1,7 +1,7 @@
-// What failed or healed: marks on the timeline with their names, and a table with what each disturbed.
+// Faults and repairs: marks on the timeline with their names, and a table of disturbed deliveries.
 const LABEL_ROW = 16, MOST_LABEL_ROWS = 4;
 
-/** The row of each label, so that none lies on another; -1 for one that has no room, of which the pointer tells. */
+/** The row of each label, so that none overlap; -1 for one without room, which is shown on hover. */
 function labelRows(labels, room) {
   const free = new Array(MOST_LABEL_ROWS).fill(-Infinity);
   return labels.map(({ x, words }) => {
@@ -12,13 +12,13 @@ function labelRows(labels, room) {
   });
 }
 
-/** Where the marks of faults go, before it is known how high the chart is. */
+/** The positions of the marks of faults, before the height of the chart is known. */
 function placeFaults(moments, across, room) {
   const places = labelRows(moments.map(({ at_s, label }) => ({ x: across(at_s), words: label })), room);
   return { moments, places, height: LABEL_ROW * (1 + Math.max(-1, ...places.map(({ row }) => row))) };
 }
 
-/** A band from each fault to the end of what it disturbed. */
+/** A band from each fault to its recovery. */
 function recoveryBands(moments, across, room, top, bottom) {
   return moments.filter((moment) => moment.recovery_s > 0).map(({ at_s, recovery_s }) => draw("rect", {
     x: across(at_s), y: top, height: bottom - top, fill: FAULT, opacity: 0.1, "data-recovering": at_s,
@@ -26,7 +26,7 @@ function recoveryBands(moments, across, room, top, bottom) {
   }));
 }
 
-/** A line for each moment, and over all lines the names. */
+/** A line for each time of faults, and the names above all lines. */
 function faultMarks({ moments, places }, across, bottom) {
   const lines = moments.map(({ at_s, is_failure }, at) => {
     const x = across(at_s), { row } = places[at];
@@ -40,7 +40,7 @@ function faultMarks({ moments, places }, across, bottom) {
   return [...lines, ...names.filter(Boolean)];
 }
 
-/** What each fault disturbed and for how long; what heals has a row, too, as it explains the others. */
+/** The disturbed deliveries and recovery time of each fault; repairs have a row, too. */
 function faultsTable({ moments, moments_note: note }) {
   const failed = moments.filter((moment) => moment.is_failure);
   if (!moments.length) return null;

@@ -1,4 +1,4 @@
-// A grid over the plane that finds what is near a point among thousands of lines and nodes.
+// A grid over the plane that finds lines and nodes near a point among thousands.
 class Grid {
   constructor(low, high, about) {
     const width = Math.max(high[0] - low[0], 1e-9), height = Math.max(high[1] - low[1], 1e-9);
@@ -23,7 +23,7 @@ class Grid {
 
   addPoint(x, y, thing) { this.put(...this.at(x, y), thing); }
 
-  /** Put a thing into every cell that a line comes through. */
+  /** Add an item to every cell that a line crosses. */
   addLine(x1, y1, x2, y2, thing) {
     const steps = Math.ceil((2 * Math.hypot(x2 - x1, y2 - y1)) / this.cell) + 1;
     for (let step = 0; step <= steps; step++) {

@@ -1,4 +1,4 @@
-// The network as a map: links by what they carried, the overlay and the routing tree over them.
+// The map of the network: links by load, the overlay and the routing tree above them.
 const ROUTER = 0, TRANSIT = 1, HOST = 2;
 const NODE_REACH = 9, LINE_REACH = 6; // pixels
 const BOW = 0.13, PIECES = 8;
@@ -125,7 +125,7 @@ class TopologyMap {
 
   keepInside() { this.centre = this.centre.map((value, axis) => Math.min(this.high[axis], Math.max(this.low[axis], value))); }
 
-  /** Bring both ends of a link into view, with some of what is around it. */
+  /** Bring both ends of a link into view, with some of their surroundings. */
   show(link) {
     const { x, y } = this.nodes, a = this.links.a[link], b = this.links.b[link];
     const ends = [this.toScreen(x[a], y[a]), this.toScreen(x[b], y[b])];
@@ -168,7 +168,7 @@ class TopologyMap {
     if (!this.width || !this.heat) return;
     const pen = this.open(this.base);
     this.room = this.gap * this.scale;
-    // The tree lies under the links that carried something, so that their colours are seen with it.
+    // The tree is below links with load, so that their colours stay visible.
     this.paintLinks(pen, (value) => !(value > 0));
     if (this.layers.tree && this.tree) this.paintTree(pen);
     this.paintLinks(pen, (value) => value > 0);
@@ -251,7 +251,7 @@ class TopologyMap {
 
   paintNodes(pen) {
     const { x, y, kind, silent } = this.nodes;
-    pen.globalAlpha = this.room > 16 ? 1 : 0.6; // in a crowd the links are what matters
+    pen.globalAlpha = this.room > 16 ? 1 : 0.6; // in dense networks, links are emphasised
     for (const kindNow of [ROUTER, TRANSIT, HOST]) {
       if (kindNow === HOST && !this.layers.hosts) continue;
       pen.fillStyle = kindNow === HOST ? INK : kindNow === TRANSIT ? "#3a4450" : "#6b7580";
@@ -304,7 +304,7 @@ class TopologyMap {
     }
   }
 
-  /** Names where there is room for them, each beside what it names. */
+  /** Names where there is room for them, each beside its node. */
   paintNames(pen) {
     if (this.room < 30) return;
     const { x, y, name, kind } = this.nodes;
@@ -328,7 +328,7 @@ class TopologyMap {
     });
   }
 
-  /** What is pointed at and what was chosen, on a canvas of its own. */
+  /** The hovered and the selected item, on a separate canvas. */
   paintMarks() {
     const pen = this.open(this.top);
     if (this.selected !== null) this.markLink(pen, this.selected, true);
@@ -379,7 +379,7 @@ class TopologyMap {
 
   // Pointer and keys
 
-  /** The node, the overlay link or the link that is nearest to a point of the screen. */
+  /** The node, overlay link or link nearest to a point of the screen. */
   find(sx, sy) {
     const [wx, wy] = this.toWorld(sx, sy), { x, y, kind } = this.nodes;
     let best = null, least = Infinity;
@@ -493,7 +493,7 @@ class TopologyMap {
     return tipTable(`${one} – ${other}`, rows);
   }
 
-  /** What can be seen, for tests and scripts. */
+  /** The visible items, for tests and scripts. */
   state() {
     const [a, b] = this.hovered && this.hovered.what === "link" ? [this.links.a, this.links.b].map((ends) => this.nodes.name[ends[this.hovered.link]]) : [];
     return {

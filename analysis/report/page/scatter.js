@@ -1,7 +1,7 @@
 // Points of two numbers each, as SVG: one for each topic or host.
 const MOST_POINTS = 3000, POINT = "#0072B2", CHOSEN = "#D55E00";
 
-/** Every so many of a list, so that there are no more than can be drawn. */
+/** Evenly spaced items of a list, at most as many as can be drawn. */
 function thinned(list, most) {
   const step = Math.ceil(list.length / most);
   return step > 1 ? list.filter((_, at) => at % step === 0) : list;
@@ -40,7 +40,7 @@ function scatterChart({ label, xLabel, yLabel, points, onclick, name }) {
   return make("figure", { class: "scatter", "data-scatter": name }, svg);
 }
 
-/** Show one point of a chart as chosen. */
+/** Mark one point of a chart as selected. */
 function markPoint(figure, key) {
   for (const dot of figure.querySelectorAll("circle")) {
     const isChosen = dot.dataset.point === String(key);

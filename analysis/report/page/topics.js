@@ -9,7 +9,7 @@ const TOPIC_COLUMNS = [
   ["relays", "relays", "Hosts that forwarded its events without subscribing to it."],
 ];
 
-/** The map of one topic: links by how often its events crossed them, and who took part. */
+/** The map of one topic: links by crossings of its events, and the roles of hosts. */
 class TopicMap extends TopologyMap {
   constructor(data, stage) {
     const none = data.links.a.map(() => 0);

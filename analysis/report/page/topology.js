@@ -1,4 +1,4 @@
-// The card of the map: its switches, its legend, and the links that carried the most.
+// The card of the map: its controls, its legend, and the busiest links.
 const MOST_WORST = 100;
 
 function switchFor(label, isOn, isThere, why, colour, onchange) {
@@ -42,7 +42,7 @@ function shapesLegend(nodes) {
   return make("div", { class: "shapes" }, shapes.map(([shape, words]) => make("span", {}, icon(shape), words)));
 }
 
-/** Every link and direction with its figures, those with the highest first. */
+/** Every link and direction with its values, the highest first. */
 function linkRows(data, measure) {
   const { links, nodes } = data, rows = [];
   links.a.forEach((_, link) => {
