@@ -15,7 +15,6 @@ from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from agents.announcements import (
     EpochBegun,
@@ -33,6 +32,7 @@ from agents.overlays.beaconvey.epochs import Epochs
 from agents.overlays.beaconvey.master import Letters, Master
 from agents.overlays.beaconvey.messages import Belief, Commit, Plan, Retire, Status, Wants
 from agents.overlays.beaconvey.planning import as_place
+from agents.overlays.beaconvey.reports import Reports
 from agents.overlays.beaconvey.settings import BeaConveyOverlaySettings
 from agents.overlays.ring.circle import (
     MOST_RANKS,
@@ -59,13 +59,11 @@ from agents.protocol import (
     SetTimer,
     Surroundings,
 )
-from agents.wire.codec import U32_MAX
 
 _WORK = "work"
 _REPORT = "report"
 _REPORT_US = 200_000  # after which a new master is likely to be the last one
 _QUIET_PERIODS = 3
-_PIECE_TOPICS = 300
 
 
 class BeaConveyOverlay(Protocol):
@@ -92,12 +90,8 @@ class BeaConveyOverlay(Protocol):
         self._chief_us = 0
         self.master: Master | None = Master(self.me, self.settings, given.run_seed)
         self._seed, self._workload = given.run_seed, given.workload
-        self._topics: frozenset[int] = frozenset()
-        self._version = 0
+        self._reports = Reports()
         self._planner = 0  # the master that sent the newest plan
-        self._told: Status | None = None
-        self._status_version = 0
-        self._is_wanted_told = False
         self._links = RingLinks("overlay")
         self._announced: dict[int, int] = {}  # versions of rings by epoch
         self._depends_on: object = None  # rings, the master, and whom it knows
@@ -118,8 +112,8 @@ class BeaConveyOverlay(Protocol):
 
     def on_start(self, now_us: int) -> Effects:
         """Join the ring of addresses, and look for the master."""
-        self._topics = frozenset(one.content for one in self._workload.interests_at(now_us))
-        self._version = now_us // 1_000 & U32_MAX
+        topics = frozenset(one.content for one in self._workload.interests_at(now_us))
+        self._reports.begin(now_us, topics)
         self._chief_us = now_us
         first_us = self.random.randrange(self._period_us)
         effects = self.rings[0].start(now_us, first_us)
@@ -174,7 +168,7 @@ class BeaConveyOverlay(Protocol):
     def on_give_up(self, now_us: int, to: PeerId, message: Any) -> Effects:
         """Repeat the message if the other peer still exists."""
         if isinstance(message, Wants | Status):
-            self._told, self._is_wanted_told = None, False
+            self._reports.forget()
         elif self.master is not None:
             self.master.repeat(to)
         return []
@@ -187,9 +181,7 @@ class BeaConveyOverlay(Protocol):
             case PeerRestarted(peer):
                 return self._settle(now_us, self._restart(now_us, peer))
             case Interests(topics):
-                if topics != self._topics:
-                    self._topics, self._is_wanted_told = topics, False
-                    self._version = self._version + 1 & U32_MAX
+                self._reports.change_topics(topics)
             case PreparesEpoch(epoch):
                 self.epochs.preparing.add(epoch)
             case EpochPrepared(epoch):
@@ -236,7 +228,7 @@ class BeaConveyOverlay(Protocol):
     def _on_belief(self, now_us: int, sender: PeerId, chief: PeerId) -> list[Effect]:
         """Consider the lowest known address the master."""
         if sender == self.chief != chief:  # it is not the master, or not yet: it has noted nothing
-            self._told, self._is_wanted_told = None, False
+            self._reports.forget()
         lowest = min(chief or sender, sender)
         if lowest < self.chief and not self._memory.is_doubtful(now_us, lowest):
             return self._follow(now_us, lowest)
@@ -245,7 +237,7 @@ class BeaConveyOverlay(Protocol):
     def _follow(self, now_us: int, chief: PeerId) -> list[Effect]:
         """Change the master, and inform the peers that this one has links to."""
         self.chief, self._chief_us = chief, now_us
-        self._told, self._is_wanted_told = None, False
+        self._reports.forget()
         if chief != self.me:
             self.master = None
         elif self.master is None:
@@ -273,25 +265,13 @@ class BeaConveyOverlay(Protocol):
         if self.master is not None:
             self.master.forget(now_us, peer)
         if peer == self.chief:
-            self._told, self._is_wanted_told = None, False
+            self._reports.forget()
         return effects
 
     def _report(self, now_us: int) -> list[Effect]:
         """Report new topics and state to the master."""
-        status = self._status(now_us)
-        if status == self._told and self._is_wanted_told:
-            return []
-        effects: list[Effect] = []
-        if status != self._told:
-            self._told = status
-            self._status_version = max(self._status_version + 1, now_us // 1_000) & U32_MAX
-            status = replace(status, version=self._status_version)
-            effects += self._tell(now_us, self.chief, status)
-        if not self._is_wanted_told:
-            self._is_wanted_told = True
-            for piece in _pieces(self._version, self._topics):
-                effects += self._tell(now_us, self.chief, piece)
-        return effects
+        news = self._reports.news(now_us, self._status(now_us))
+        return [effect for one in news for effect in self._tell(now_us, self.chief, one)]
 
     def _status(self, now_us: int) -> Status:
         newest = self.rings[self.newest]
@@ -403,10 +383,3 @@ class BeaConveyOverlay(Protocol):
         if self.master is not None:
             watched |= set(self.master.peers)
         return self._links.update(None, roles, watched - {self.me})
-
-
-def _pieces(version: int, topics: frozenset[int]) -> list[Wants]:
-    """The topics in pieces that fit a datagram."""
-    known = sorted(topic for topic in topics if topic <= U32_MAX)
-    parts = [known[at : at + _PIECE_TOPICS] for at in range(0, len(known), _PIECE_TOPICS)] or [[]]
-    return [Wants(version, i, len(parts), tuple(part)) for i, part in enumerate(parts)]

@@ -174,7 +174,7 @@ def test_a_plan_that_did_not_begin_ends_with_the_next() -> None:
 
 def status_of(overlay: BeaConveyOverlay, now_us: int) -> Status:
     """What it tells the master by then."""
-    overlay._told = None
+    overlay._reports.forget()
     told = [e for e in overlay.on_timer(now_us, "work") if isinstance(e, Send)]
     (status,) = (e.message for e in told if isinstance(e.message, Status))
     return status
