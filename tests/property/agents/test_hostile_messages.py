@@ -46,7 +46,7 @@ STACKS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "beaconvey": {
         "overlay": {"kind": "beaconvey"},
-        "pubsub": {"kind": "topic-flood"},
+        "pubsub": {"kind": "beaconvey", "rule": "pal", "keep_s": 2.0},
         "workload": {"kind": "topics-zipf", "start_s": 0.0},
     },
     "by hand": {
