@@ -46,7 +46,7 @@ class Input(Enum):
 
 @dataclass(frozen=True)
 class PacketSummary:
-    """What packets say of a run, summed up.
+    """A summary of the packets of a run.
 
     `delays` are deliveries by their packets (`packets_us`, `unicast_us`), None where the network
     changed. `event_messages` are those that carried events of topics (as in

@@ -27,7 +27,7 @@ _COMPARED = ("messages", "pure_forwarding", "deliveries", "hops", "longest")
 
 @dataclass(frozen=True)
 class Walk:
-    """What the walk counts and what the run had of the same; without counts, why there are none."""
+    """The counts of the walk and those of the run; without counts, the reason."""
 
     counts: Counts | None = None
     of_run: Mapping[str, int] | None = None

@@ -105,7 +105,7 @@ def message_counts(messages: DataFrame) -> DataFrame:
 
 
 def sent_by_kind_number(messages: DataFrame) -> DataFrame:
-    """What was sent of each kind, by its number: messages, transmissions and their bytes."""
+    """The sent messages of each kind, by its number: messages, transmissions and their bytes."""
     sent_bytes = F.expr("bytes div packets * copies")
     return messages.groupBy("kind").agg(
         F.count("*").alias("sent"),

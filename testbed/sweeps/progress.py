@@ -17,7 +17,7 @@ class Progress:
         self._say = say
 
     def tell(self, what: str, row: Row) -> None:
-        """Print that one more has ended."""
+        """Print that one more run or point has ended."""
         self._done_now += 1
         done = self._done_before + self._done_now
         if self._start is None:  # without the start of Spark, which happens once

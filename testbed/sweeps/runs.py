@@ -1,7 +1,7 @@
-"""The runs of a sweep, wherever they are carried out: here, or as tasks on other machines.
+"""The runs of a sweep, in this process or as tasks on other machines.
 
-A task is a JSON text, and so is the row it returns. It can be repeated without harm: what is
-there is kept, and of two that run at once the first to finish is the one that counts.
+A task is a JSON text, and so is the row that it returns. It can be repeated safely: an existing
+run is kept, and of two that run at once the first to finish counts.
 """
 
 import json
@@ -29,7 +29,7 @@ from testbed.sweeps.progress import ATTEMPTS, Progress
 from testbed.sweeps.rows import Row, count_commits, failed_row, write_table
 from topologies.errors import TopologyError
 
-Measure = Callable[[Path], object]  # which adds to the metrics of a run
+Measure = Callable[[Path], object]  # adds the metrics of a run
 Say = Callable[[str], None]
 # Takes tasks and yields each with its row, in any order; closed early, it cancels the rest.
 Carrier = Callable[[Sequence[str]], Generator[tuple[str, str]]]
@@ -44,11 +44,11 @@ def play_sweep(
     is_needed: Callable[[SweptExperiment], bool] = lambda _: True,
     elsewhere: Mapping[str, Path] = MappingProxyType({}),
 ) -> list[Row]:
-    """Do the runs that are not done, by the carrier of their backend; returns a row for each run.
+    """Do the missing runs with the carrier of their backend; returns a row for each run.
 
-    Runs that are not needed are not done, and have a row only if they were done before. Those that
-    other sweeps have done, `elsewhere` by digest, are taken from there.
-    However it ends, the table has the runs that are complete by then.
+    Runs that are not needed are not done, and have a row only if they exist. Runs of other sweeps
+    (`elsewhere`, by digest) are copied from there.
+    In any case, the table has the complete runs at the end.
     """
     parents = (directory.path.parents[1], directory.path.parent)
     new = [path for path in parents if not path.exists()]
@@ -85,7 +85,7 @@ def play_sweep(
 
 
 def _find_done(sweep: Sweep, directory: SweepDirectory, is_measured: bool) -> dict[str, Row]:
-    """The rows of what earlier commands completed."""
+    """The rows of runs that earlier commands completed."""
     rows = {}
     for swept in sweep.experiments:
         run = directory.run_of(swept)
@@ -99,7 +99,7 @@ def _label(swept: SweptExperiment) -> str:
 
 
 def write_task(swept: SweptExperiment, directory: SweepDirectory, origin: Origin) -> str:
-    """Everything a worker must be told about a run, beside what is in the sweep's folder."""
+    """The task of a run, with what a worker needs beside the sweep's folder."""
     return json.dumps(
         {
             "folder": str(directory.path),
@@ -115,8 +115,8 @@ def write_task(swept: SweptExperiment, directory: SweepDirectory, origin: Origin
 def perform_task(task: str, measure: Measure | None, say: Say = lambda _line: None) -> str:
     """Do a run unless it is done, measure it unless it is measured, and return its row.
 
-    A run that cannot succeed has a row that says so. Any other failure is noted in the folder
-    and raised, so that whoever carries the task can try again.
+    A run that cannot succeed has a row with the error. Any other failure is recorded in the folder
+    and raised, so that the carrier can repeat the task.
     """
     given = json.loads(task)
     folder, run, values = Path(given["folder"]), given["run"], given["values"]
@@ -125,7 +125,7 @@ def perform_task(task: str, measure: Measure | None, say: Say = lambda _line: No
     origin = Origin(tuple(given["command"]), given["commit"])
     try:
         _complete(folder / "runs" / run, experiment, origin, measure, say)
-    except (UsageError, TopologyError) as error:  # the next attempt would find the same
+    except (UsageError, TopologyError) as error:  # another attempt would fail as well
         _note_failure(folder, run)
         return json.dumps(failed_row(values, experiment.seed, str(error)))
     except Exception:
@@ -150,7 +150,7 @@ def perform_here(
 
 
 def give_up(task: str, error: Exception) -> str:
-    """The row of a task that failed too often; its own last words tell more than the carrier's."""
+    """The row of a task that failed too often, with the task's own error if it has one."""
     given = json.loads(task)
     try:
         text = Path(given["folder"], "failures", f"{given['run']}.txt").read_text()
@@ -175,7 +175,7 @@ def _complete(
 
 
 def _is_measured(run: Path) -> bool:
-    """Whether a run is measured, and judged with that in view."""
+    """Whether a run is measured, and judged with its metrics."""
     return read_metrics(run) is not None and is_judged(run)
 
 

@@ -2,10 +2,10 @@
 "Efficient content-based routing with network topology inference", DEBS 2013, section 6):
 independent at random (`uniform`), or around hotspots (`zipf`).
 
-The paper says that each event matches 5 % of the subscriptions, not how that comes about. Here
-ranges are as wide as it takes in each region (`hotspots`), hence narrow where many
-subscribe; with equal radii they are as wide everywhere. And each event is the best of a few drawn
-in its region: the one that brings the matches of all events so far closest to what was asked.
+The paper says that each event matches 5 % of the subscriptions, but not how this is achieved. Here
+the width of ranges in each region (`hotspots`) follows from that share, so ranges are narrow in
+popular regions; with equal radii they have the same width everywhere. Each event is the best of a
+few drawn in its region: the one that brings the mean share of all events closest to the given one.
 
 Everything follows from the seed.
 """
@@ -38,8 +38,8 @@ from workloads.content.subscription import (
     subscribe,
 )
 
-# How many points are drawn for each event. More would bring each event closer to the share, and
-# take it farther from the law of its region: uniform events are to be independent.
+# Points drawn for each event. More points would bring each event closer to the share, and
+# farther from the distribution of its region: uniform events should be independent.
 _CANDIDATES = {"uniform": 2, "zipf": 4}
 
 

@@ -1,16 +1,16 @@
-"""Regions of interest, and how wide ranges must be in them for a wanted share of matches.
+"""Regions of interest, and the widths of ranges in them for a given share of matches.
 
-A region has a share of all subscriptions and of all events, and says how likely each value of each
-attribute is. `uniform` is one region in which all values are alike; `zipf` is five around hotspots,
-points at random. Zipf's law says how popular those are, by rank, and how likely a value is, by its
-distance d from the centre: in proportion to 1 / (d + 1) ** skew.
+A region has a share of all subscriptions and of all events, and a probability of each value of each
+attribute. `uniform` is one region in which all values are equally likely; `zipf` is five regions
+around hotspots, which are random points. Zipf's law gives the popularity of hotspots by rank, and
+the probability of a value by its distance d from the hotspot: proportional to 1 / (d + 1) ** skew.
 
 The paper's hotspots are of interest only; `assign_by_place` also gives them places, so that peers
 that are close to each other share a hotspot.
 
-A range has a middle and a radius, and is cut off where the domain ends. In the uniform
-region middles may lie outside of the domain too; so values at its edge are in as many ranges
-as those in between, and no event is more likely to match than another.
+A range has a middle and a radius, and is cut at the ends of the domain. In the uniform region,
+middles may be outside of the domain; so values at its ends are in as many ranges as others, and
+all events are equally likely to match.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,20 +29,22 @@ Place = tuple[float, float]
 
 HOTSPOTS = 5
 _POPULARITY_SKEW = 1
-# With 1, as for popularity, subscriptions would have less in common than uniform ones: five regions
-# that wide fill the space.
+# With 1, as for popularity, subscriptions would have less in common than uniform ones, because five
+# regions of that width fill the space.
 _DISTANCE_SKEW = 2
-WIDEST = VALUES  # a radius that takes in the whole domain, wherever the middle is
-_USUAL_COVERAGE = 1 / 3  # of the domain by a range, if attributes can be left out for it
-_NARROW = 0.001  # a radius that is as good as 0
-_BROAD = 4  # one that a region does not exceed by itself: the few of it would swamp all others
-_ROUNDS, _HALVINGS = 8, 16  # within a hundredth of what was asked
+WIDEST = VALUES  # a radius that covers the whole domain from any middle
+# Largest share of the domain in a range, if attributes can be left out instead.
+_USUAL_COVERAGE = 1 / 3
+_NARROW = 0.001  # a radius that counts as 0
+# Largest radius of a single region, so that its few subscriptions do not match all events.
+_BROAD = 4
+_ROUNDS, _HALVINGS = 8, 16  # tolerance: a hundredth of the given share
 
 
 class Fit(NamedTuple):
-    """How many attributes a subscription mentions, and the radius of its ranges in each region.
+    """The number of attributes of a subscription, and the radius of its ranges in each region.
 
-    A radius of 2.25 stands for 2, and for 3 in one case of four.
+    A radius of 2.25 means 2 in three of four cases, and 3 in the fourth.
     """
 
     restricted: int
@@ -51,14 +53,14 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Its share of subscriptions and events, and the weights of the values of each attribute."""
+    """A share of subscriptions and events, and the weights of the values of each attribute."""
 
     share: float
     values: tuple[Weights, ...]
-    is_unbounded: bool  # middles of ranges may lie outside of the domain
+    is_unbounded: bool  # middles of ranges may be outside of the domain
 
     def middles(self, attribute: int, radius: int) -> tuple[range, Weights]:
-        """Where ranges of a radius may have their middle, and with which weights."""
+        """The possible middles of ranges of a radius, with their weights."""
         if not self.is_unbounded or radius >= WIDEST:
             return range(VALUES), self.values[attribute]
         places = range(-radius, VALUES + radius)
@@ -67,7 +69,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What decides which share of all subscriptions an event matches, but for the radii.
+    """All that determines the share of subscriptions that an event matches, except the radii.
 
     `chances` has, for the region of an event, that of a subscription, an attribute and a radius,
     the chance that the value is in the range.
@@ -106,9 +108,9 @@ def make_regions(kind: str, attributes: int, chance: Random) -> list[Region]:
 def fit_ranges(regions: list[Region], match: float, kind: Radii = "fitted") -> Fit:
     """Ranges with which an event matches this share of all subscriptions on average.
 
-    So do the events of each region by themselves, if that can be. If not, because a large share is
-    asked and few subscribe in some region, ranges of all regions become wider together. Ranges of
-    `equal` radii are as wide in all regions, so that events of a popular one match more.
+    The events of each region match this share as well, if possible. If not, because the share is
+    large and a region has few subscriptions, ranges of all regions become wider together. Ranges
+    of `equal` radii have the same width in all regions, so events of a popular region match more.
     """
     attributes = len(regions[0].values)
     chances = [[_chances(events, ranges) for ranges in regions] for events in regions]
@@ -118,7 +120,7 @@ def fit_ranges(regions: list[Region], match: float, kind: Radii = "fitted") -> F
         scene = _Scene(regions, chances, restricted)
         radii = _solve(scene, match) if kind == "fitted" else _balance(scene, nothing, match)
         if min(radii) > _NARROW:
-            break  # else mention more attributes, if there are more: a region has no way to go
+            break  # otherwise use more attributes, if there are more
     lowest = scene.average(nothing)
     if lowest > match:
         raise ContentError(
@@ -129,10 +131,10 @@ def fit_ranges(regions: list[Region], match: float, kind: Radii = "fitted") -> F
 
 
 def assign_by_place(regions: list[Region], places: Sequence[Place], chance: Random) -> list[int]:
-    """For each peer a region, so that the peers of a region are close to each other.
+    """A region for each peer, so that the peers of a region are close to each other.
 
     The most popular region comes first. Each begins at a random peer, and takes its share of all
-    peers: those that are nearest to that one and still free.
+    peers: the nearest ones without a region.
     """
     free, owner = list(range(len(places))), [0] * len(places)
     for number, region in enumerate(regions):
@@ -170,7 +172,7 @@ def _solve(scene: _Scene, match: float) -> list[float]:
 
 
 def _balance(scene: _Scene, radii: list[float], match: float) -> list[float]:
-    """The radii, all wider or narrower by as much as it takes for the average to be right."""
+    """The radii, all changed by one amount, so that the average is the given share."""
 
     def moved(by: float) -> list[float]:
         return [min(max(radius + by, 0.0), float(WIDEST)) for radius in radii]
@@ -182,7 +184,7 @@ def _balance(scene: _Scene, radii: list[float], match: float) -> list[float]:
 def _where_it_reaches(
     goal: float, growing: Callable[[float], float], low: float, high: float
 ) -> float:
-    """Where a growing function has a value, or the end that is closest to it."""
+    """The argument at which a growing function has a value, or the nearest end."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if growing(middle) > goal else (middle, high)
@@ -190,7 +192,7 @@ def _where_it_reaches(
 
 
 def _all_of_some(chances: list[float], restricted: int) -> float:
-    """The chance of all of some events, if that many of them are picked at random.
+    """The probability of `restricted` random ones of some independent events.
 
     It is the elementary symmetric polynomial, divided by the number of its terms.
     """

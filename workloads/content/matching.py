@@ -1,8 +1,8 @@
-"""Which of many subscriptions match an event.
+"""An index that finds the subscriptions that match an event.
 
-An attribute has eleven values only. For each of them we keep the set of subscriptions that
-refuse it, as the bits of one number; those that match are the ones that refuse none of the
-event's five values. That is five operations on numbers as long as there are subscriptions, and an
+An attribute has only eleven values. For each value, the index has the set of subscriptions that
+refuse it, as the bits of one number; a subscription matches if it refuses none of the
+event's five values. That is five operations on numbers with a bit for each subscription, and an
 attribute that a subscription does not mention costs nothing.
 """
 
@@ -15,18 +15,18 @@ Owner = TypeVar("Owner", bound=Hashable)
 
 
 class MatchIndex(Generic[Owner]):
-    """Subscriptions, each with its owner: a neighbour, a link, or whoever is to be told."""
+    """Subscriptions, each with its owner, for example a neighbour or a link."""
 
     def __init__(self) -> None:
         self._refusing = [[0] * VALUES for _ in range(ATTRIBUTES)]
         self._taken = 0  # the places in use, as bits
         self._place: dict[tuple[Owner, Subscription], int] = {}
-        self._entries: list[tuple[Owner, Subscription]] = []  # those of free places are stale
+        self._entries: list[tuple[Owner, Subscription]] = []  # entries of free places are stale
         self._free: list[int] = []
         self._owned: dict[Owner, int] = {}  # the places of each owner, as bits
 
     def __len__(self) -> int:
-        """How many subscriptions there are, counted for each owner."""
+        """The number of subscriptions, counted for each owner."""
         return len(self._place)
 
     def __contains__(self, entry: object) -> bool:
@@ -34,7 +34,7 @@ class MatchIndex(Generic[Owner]):
         return entry in self._place
 
     def add(self, owner: Owner, subscription: Subscription) -> bool:
-        """Note a subscription; says whether it is new to its owner."""
+        """Add a subscription; returns whether it is new to its owner."""
         entry = (owner, subscription)
         if entry in self._place:
             return False
@@ -47,7 +47,7 @@ class MatchIndex(Generic[Owner]):
         return True
 
     def remove(self, owner: Owner, subscription: Subscription) -> bool:
-        """Forget a subscription; says whether its owner had it."""
+        """Remove a subscription; returns whether its owner had it."""
         place = self._place.pop((owner, subscription), None)
         if place is None:
             return False
@@ -62,27 +62,29 @@ class MatchIndex(Generic[Owner]):
         return True
 
     def remove_owner(self, owner: Owner) -> list[Subscription]:
-        """Forget all subscriptions of an owner, and return them."""
+        """Remove all subscriptions of an owner, and return them."""
         gone = [subscription for _, subscription in self._listed(self._owned.get(owner, 0))]
         for subscription in gone:
             self.remove(owner, subscription)
         return gone
 
     def count(self, point: Point) -> int:
-        """How many subscriptions match an event."""
+        """The number of subscriptions that match an event."""
         return self._matching(point).bit_count()
 
     def matching(self, point: Point) -> list[tuple[Owner, Subscription]]:
         """The subscriptions that match an event, with their owners.
 
-        Their order depends on what was added and removed before, and on nothing else.
+        Their order depends only on earlier additions and removals.
         """
         return self._listed(self._matching(point))
 
     def owners(self, point: Point) -> list[Owner]:
-        """Those with at least one subscription that matches an event, each once."""
+        """The owners with at least one subscription that matches an event, each once."""
         found = self._matching(point)
-        if len(self._owned) <= found.bit_count():  # many subscriptions of few: ask each of them
+        if (
+            len(self._owned) <= found.bit_count()
+        ):  # many subscriptions of few owners: test each owner
             return [owner for owner, places in self._owned.items() if places & found]
         return list(dict.fromkeys(owner for owner, _ in self._listed(found)))
 
@@ -102,7 +104,7 @@ class MatchIndex(Generic[Owner]):
 
     def _listed(self, places: int) -> list[tuple[Owner, Subscription]]:
         """The entries whose bits are set."""
-        # Taking off the lowest bit again and again would copy the whole number each time.
+        # Removing the lowest bit repeatedly would copy the whole number each time.
         at, found = -1, []
         for zeros in bin(places)[:1:-1].split("1")[:-1]:
             at += len(zeros) + 1

@@ -2,15 +2,15 @@
 "Efficient content-based routing with network topology inference" (DEBS 2013), sections 2 and 6.
 
 An event is a point: up to five whole-number attributes from 0 to 10. A subscription is a
-conjunction of closed ranges over some of them; an attribute that it does not mention may have
-any value. A schema of fewer attributes leaves the others unmentioned, and 0 in its events.
+conjunction of closed ranges over some of them; an attribute without a range may have
+any value. In a schema of fewer attributes, the others have no range, and are 0 in events.
 
-There are 66 closed ranges of eleven values and 66 ** 5 < 2 ** 32 boxes, so a box travels as its
-number, in four bytes, and a point likewise. No number within the bounds is malformed, and what
-lies outside is refused when it is decoded.
+There are 66 closed ranges of eleven values and 66 ** 5 < 2 ** 32 boxes, so a box is sent as its
+number, in four bytes, and so is a point. All numbers within the bounds are valid; others are
+refused when they are decoded.
 
 In memory a box is also a set of 55 bits, one for each value of each attribute that it accepts.
-To cover is then to include, and to match is to include the bits of the point.
+A box covers another one if it includes its bits, and matches a point if it includes its bits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from functools import cached_property
 from msgspec import Struct
 
 ATTRIBUTES = 5
-HIGHEST = 10  # of the values of an attribute; the lowest is 0
+HIGHEST = 10  # highest value of an attribute; the lowest is 0
 VALUES = HIGHEST + 1
 Range = tuple[int, int]  # lowest and highest accepted value
 
@@ -31,16 +31,16 @@ _SHIFTS = tuple(VALUES * attribute for attribute in range(ATTRIBUTES))
 
 
 class ContentError(ValueError):
-    """A subscription or an event that cannot be; a datagram with one does not decode."""
+    """An invalid subscription or event; a datagram with one does not decode."""
 
 
 class Point(Struct, frozen=True, order=True, dict=True):
-    """What an event says: a value for each attribute."""
+    """The content of an event: a value for each attribute."""
 
     number: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no point."""
+        """Raise for the number of no point."""
         _check_number("point", self.number, VALUES)
 
     @cached_property
@@ -58,12 +58,12 @@ class Point(Struct, frozen=True, order=True, dict=True):
 
 
 class Subscription(Struct, frozen=True, order=True, dict=True):
-    """A box: the closed range that each attribute of an event has to be in."""
+    """A box: a closed range for each attribute of an event."""
 
     number: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no box."""
+        """Raise for the number of no box."""
         _check_number("subscription", self.number, len(RANGES))
 
     @cached_property
@@ -78,7 +78,7 @@ class Subscription(Struct, frozen=True, order=True, dict=True):
         return sum(_BITS[digit] << shift for digit, shift in zip(digits, _SHIFTS, strict=True))
 
     def matches(self, point: Point) -> bool:
-        """Whether an event is wanted."""
+        """Whether an event matches."""
         return self.bits & point.bits == point.bits
 
     def covers(self, other: "Subscription") -> bool:

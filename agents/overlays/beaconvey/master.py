@@ -276,7 +276,7 @@ class Master:
         ]
 
     def _may_tell(self, now_us: int, peer: PeerId, what: object) -> bool:
-        """Whether it is time to tell a peer, which did not listen if it followed another master."""
+        """Whether to repeat messages to a peer, which ignores them if it follows another master."""
         told_us = self._known[peer].told_us
         if now_us - told_us.get(what, -_REPEAT_US) < _REPEAT_US:
             return False

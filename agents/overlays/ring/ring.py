@@ -1,16 +1,16 @@
 """One ring, of one epoch, as a peer sees it (Stoica et al., "Chord", SIGCOMM 2001).
 
 A peer looks up its own position through a contact, and so finds its successor; both inform each
-other, and whoever comes between two peers is asked by them whether it is alive. Neighbours exchange
-their lists in every period, and at once after a change. Fingers are looked up, too: all of them
-while anything changes, one after another later.
+other, and a peer that comes between two peers is asked by them whether it is alive. Neighbours
+exchange their lists in every period, and at once after a change. Fingers are looked up, too: all of
+them while anything changes, one after another later.
 
 We depart from Chord in these points:
 
 - A peer without contacts is a separate ring, so joining and repairing a partition are the same:
   every peer looks up its own position through a remembered peer now and then.
 - A peer enters the first place of a list only after it has sent a message itself. So tables do not
-  change back and forth with what others have not noticed yet.
+  change back and forth because of failures that others have not noticed yet.
 - Lookups are recursive and may use all peers that are known; routes to keys use fingers alone.
 """
 
@@ -28,13 +28,15 @@ from agents.protocol import Effect, PeerId, Send, SetTimer
 
 _MOST_BEFORE = 4
 _WATCHED_BEFORE = 2
-_WATCHED = 4  # successors that would be the first one if those before them failed
+_WATCHED = 4  # successors that are watched, because each may become the first one
 _MOST_HOPS = 255
 _PUSH_DELAY_US = 50_000
-_RESTLESS_PERIODS = 5  # in which all fingers are looked up after a change
-_CYCLE = 8  # periods in which all fingers are looked up once while nothing changes
-SETTLED_PERIODS = _CYCLE + 2  # without changes: every peer has looked for this one since
-_OWN = 255  # what is looked up: the finger of a phase, or this peer's own place
+_RESTLESS_PERIODS = 5  # periods in which all fingers are looked up after a change
+_CYCLE = 8  # periods in which all fingers are looked up once if nothing changes
+SETTLED_PERIODS = (
+    _CYCLE + 2
+)  # periods without changes, after which every peer has looked for this one
+_OWN = 255  # the target of a lookup: the finger of a phase, or this peer's own place
 
 RING_MESSAGES = (Stabilise, Lookup, Found, Leaving)
 
@@ -60,21 +62,23 @@ class Ring:
         self._period_us = int(settings.stabilise_s * 1e6)
         self._check_us = int(settings.check_s * 1e6)
         self._token = 0
-        self._awaited: dict[int, int] = {}  # the last token by what is looked up
+        self._awaited: dict[int, int] = {}  # the last token of each target
         self._told: dict[PeerId, object] = {}
-        self._asked: set[PeerId] = set()  # in this period
+        self._asked: set[PeerId] = set()  # peers asked in this period
         self._is_push_due = False
         self._changed_us = self._checked_us = 0
         self.version = 0  # of the tables
         self._seen: object = None
-        self._heard: dict[PeerId, tuple[int, Surrounding]] = {}  # with the version after it
+        self._heard: dict[
+            PeerId, tuple[int, Surrounding]
+        ] = {}  # with the version of the tables after it
         self._next_phase = 0
         self._watched: tuple[frozenset[PeerId], frozenset[PeerId]] = (frozenset(), frozenset())
         self._watched_at: object = None  # versions of the tables
 
     @property
     def view(self) -> RingView:
-        """What the layers above are told."""
+        """The view of the ring for the layers above."""
         return RingView(
             self.me.position,
             self.circle.modulus,
@@ -87,12 +91,12 @@ class Ring:
 
     @property
     def watched(self) -> frozenset[PeerId]:
-        """The peers whose failure this ring has to hear of."""
+        """The peers whose failures this ring must know."""
         return self._watch_lists()[1]
 
     @property
     def watched_near(self) -> frozenset[PeerId]:
-        """Of these the neighbours; a failed finger is replaced when it is looked up again."""
+        """The watched neighbours; a failed finger is replaced when it is looked up again."""
         return self._watch_lists()[0]
 
     def _watch_lists(self) -> tuple[frozenset[PeerId], frozenset[PeerId]]:
@@ -105,7 +109,7 @@ class Ring:
         return self._watched
 
     def next_hop(self, position: int) -> PeerId | None:
-        """The finger that is farthest without passing a position, else its root; None if own."""
+        """The farthest finger that does not pass a position, else its root; None for this peer."""
         if self.near.owns(position) or self.near.successor is None:
             return None
         limit = self.circle.distance(self.me.position, position)
@@ -113,7 +117,7 @@ class Ring:
         return max(before, key=self.near.after, default=self.near.successor).peer
 
     def start(self, now_us: int, first_tick_us: int) -> list[Effect]:
-        """Join by way of everybody who is known."""
+        """Join through all known peers."""
         self._changed_us = self._checked_us = now_us
         effects: list[Effect] = [SetTimer(self._timer("tick"), first_tick_us)]
         return [*effects, *self._check(self._memory.all())]
@@ -125,7 +129,7 @@ class Ring:
         fingers: Iterable[tuple[int, Place]],
         is_closed: bool,
     ) -> None:
-        """Begin with tables that somebody knows who planned the ring."""
+        """Begin with planned tables."""
         self.near.seed(predecessors, successors, is_closed)
         for index, place in fingers:
             if index in self._far_phases():
@@ -136,12 +140,12 @@ class Ring:
         return now_us - self._changed_us >= periods * self._period_us
 
     def leave(self) -> list[Effect]:
-        """Tell the neighbours on both sides about each other."""
+        """Send the neighbours on both sides the other ones."""
         ends = {place.peer for place in self._ends()}
         return [Send(peer, Leaving(self.epoch, self._surrounding())) for peer in sorted(ends)]
 
     def on_timer(self, now_us: int, name: Hashable) -> list[Effect]:
-        """Do what is due: the work of a period, or to tell the neighbours of a change."""
+        """Do the work of a period, or send a change to the neighbours."""
         if name == self._timer("push"):
             self._is_push_due = False
             effects = self._push()
@@ -166,7 +170,7 @@ class Ring:
         return self._settle(now_us, effects)
 
     def lose(self, now_us: int, peer: PeerId) -> list[Effect]:
-        """Go on without a peer that is dead or out of reach."""
+        """Remove a peer that is dead or unreachable."""
         self._memory.lose(now_us, peer)
         return self._settle(now_us, self._drop(peer))
 
@@ -177,12 +181,12 @@ class Ring:
         return self._settle(now_us, [*effects, *self._ask([peer])])
 
     def seek(self, now_us: int, phases: Iterable[int]) -> list[Effect]:
-        """Look for the fingers of phases where the rule wants other ones."""
+        """Look for the fingers of phases where the rule has changed."""
         far = self._far_phases()
         return self._settle(now_us, self._refresh(index for index in phases if index in far))
 
     def _on_lookup(self, now_us: int, lookup: Lookup) -> list[Effect]:
-        """Answer as the root, or pass on."""
+        """Answer as the root, or forward the lookup."""
         position = lookup.position
         if position >= self.circle.modulus or lookup.epoch != self.epoch:
             return []
@@ -216,13 +220,13 @@ class Ring:
         return self._look_up(what) if self.fingers.settle(what, root) else []
 
     def _on_leaving(self, now_us: int, message: Leaving, sender: PeerId) -> list[Effect]:
-        """Close the gap at once, by asking those who the leaving peer named."""
+        """Close the gap at once, by asking the peers that the leaving peer named."""
         effects = self.lose(now_us, sender)
         named = (*_places(message.own.predecessors), *_places(message.own.successors))
         return self._settle(now_us, [*effects, *self._meet(now_us, named)])
 
     def _get_to_know(self, now_us: int, place: Place, own: Surrounding) -> list[Effect]:
-        """Take in what a peer says of itself and its neighbours."""
+        """Handle the message of a peer about itself and its neighbours."""
         if self._heard.get(place.peer) == (self.version, own):
             return []
         before = self._believed(now_us, own.predecessors)
@@ -230,14 +234,14 @@ class Ring:
         self._memory.hear(place.peer)
         self.near.take(place, before, after)
         strangers = self.near.strangers((*before, *after))
-        if strangers:  # the question may be lost, so what was said has to count again
+        if strangers:  # the question may be lost, so a repeated message must count again
             self._heard.pop(place.peer, None)
         else:
             self._note_heard(now_us, place, own)
         return self._ask(one.peer for one in strangers)
 
     def _note_heard(self, now_us: int, place: Place, own: Surrounding) -> None:
-        """Remember what a neighbour said, which is the same most times."""
+        """Store the message of a neighbour, which is usually the same as before."""
         is_neighbour = place in self._ends()
         if is_neighbour and not self._memory.has_doubts(now_us) and not self._is_changed:
             self._heard[place.peer] = self.version, own
@@ -249,7 +253,7 @@ class Ring:
         return self.version != self.near.version + self.fingers.version
 
     def _meet(self, now_us: int, places: Iterable[Place]) -> list[Effect]:
-        """Ask those that others name whether they are there, where they would be neighbours."""
+        """Ask peers that others name and that would be neighbours whether they are alive."""
         believed = [one for one in places if not self._memory.is_doubtful(now_us, one.peer)]
         return self._ask(place.peer for place in self.near.strangers(believed))
 
@@ -262,7 +266,7 @@ class Ring:
         ]
 
     def _drop(self, peer: PeerId) -> list[Effect]:
-        """Take a peer out of all tables, and look for others in its place."""
+        """Remove a peer from all tables, and look for replacements."""
         first = self.near.successor
         self.near.lose(peer, self.fingers.places)
         self._told.pop(peer, None)
@@ -272,7 +276,7 @@ class Ring:
         return effects
 
     def _work(self, now_us: int) -> list[Effect]:
-        """What is done in every period: talk to the successor, check one's place and fingers."""
+        """The work of a period: exchange lists with the successor, check own place and fingers."""
         self._asked.clear()
         successor = self.near.successor
         effects = self._ask([successor.peer]) if successor is not None else []
@@ -284,7 +288,7 @@ class Ring:
         return [*effects, *self._refresh(self._due_phases(is_restless))]
 
     def _due_phases(self, is_restless: bool) -> list[int]:
-        """The phases to look for in this period; those of lost lookups again."""
+        """The phases to look up in this period, including those of lost lookups."""
         phases = self._far_phases()
         if is_restless or not phases:
             return phases
@@ -295,7 +299,7 @@ class Ring:
         return sorted(due)
 
     def _check(self, ways: Iterable[PeerId]) -> list[Effect]:
-        """Look up the successor of one's own position by way of some peers."""
+        """Look up the successor of the own position through some peers."""
         behind = (self.me.position + 1) % self.circle.modulus
         token = self._new_token(_OWN)
         lookup = Lookup(self.epoch, behind, self.me.peer, token, False, 0)
@@ -310,7 +314,7 @@ class Ring:
         return effects
 
     def _look_up(self, index: int) -> list[Effect]:
-        """Find the finger of a phase, here if all in question are known, else by a lookup."""
+        """Find the finger of a phase: locally if all candidates are known, else by a lookup."""
         is_more = True
         while is_more:
             position = self.fingers.position(index)
@@ -332,7 +336,7 @@ class Ring:
         return token
 
     def _ask(self, peers: Iterable[PeerId]) -> list[Effect]:
-        """Tell peers what is known here, and ask for the same; each once in a period."""
+        """Send peers the own lists, and ask for theirs; each once in a period."""
         new = [peer for peer in peers if peer not in self._asked and peer != self.me.peer]
         self._asked.update(new)
         return [self._tell(peer, is_question=True) for peer in new]
@@ -342,13 +346,13 @@ class Ring:
         return Send(peer, Stabilise(self.epoch, is_question, self._surrounding()))
 
     def _push(self) -> list[Effect]:
-        """Tell both neighbours what has changed for them."""
+        """Send both neighbours the changes that concern them."""
         ends = {place.peer for place in self._ends()}
         due = [peer for peer in sorted(ends) if self._told.get(peer) != self._news_for(peer)]
         return [self._tell(peer, is_question=False) for peer in due]
 
     def _news_for(self, peer: PeerId) -> object:
-        """What a neighbour makes use of: a predecessor the successors, and the other way round."""
+        """The list that a neighbour uses: successors for a predecessor, otherwise predecessors."""
         near = self.near
         is_before = near.predecessor is not None and near.predecessor.peer == peer
         is_after = near.successor is not None and near.successor.peer == peer
@@ -371,7 +375,7 @@ class Ring:
         return list(dict.fromkeys((*self.near.successors[:1], *self.fingers.places)))
 
     def _settle(self, now_us: int, effects: list[Effect]) -> list[Effect]:
-        """Follow a change: fingers that the lists determine, and news for the neighbours."""
+        """Handle a change: update fingers that follow from the lists, and notify the neighbours."""
         near = (self.near.version, self.near.is_closed)
         if near != self._seen:
             self._seen = near
@@ -387,7 +391,7 @@ class Ring:
         return effects
 
     def _resolve(self, phases: Sequence[int]) -> None:
-        """Take the fingers whose positions have a neighbour as their root."""
+        """Set the fingers whose positions have a neighbour as their root."""
         self.fingers.keep(phases)
         for index in phases:
             self.fingers.begin(index)

@@ -79,7 +79,7 @@ class Learning:
         return [SetTimer(GOSSIP, self._random.randrange(self._period_us))]
 
     def is_over(self, now_us: int) -> bool:
-        """Whether fingers follow no more what is learned."""
+        """Whether fingers no longer change with learned interests."""
         return now_us >= self._until_us
 
     def want(self, now_us: int, topics: Topics) -> None:

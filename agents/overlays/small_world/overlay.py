@@ -90,7 +90,7 @@ class SmallWorldOverlay(RingOverlay):
         return [*effects, *self._settle(self.ring.seek(now_us, changed))]
 
     def is_settled(self, now_us: int) -> bool:
-        """Whether fingers are found, and follow no more what is learned."""
+        """Whether fingers are found, and no longer change with learned interests."""
         is_learning = self._learning is not None and not self._learning.is_over(now_us)
         return not is_learning and super().is_settled(now_us)
 

@@ -66,14 +66,14 @@ class Tables:
 
     @property
     def is_placed(self) -> bool:
-        """Whether the predecessor reads this peer's table: both agree that nobody is between."""
+        """Whether the predecessor reads this peer's table: both agree that none is between."""
         before = self.view.predecessor
         offer = self._offers.get(before.peer) if before is not None else None
         return offer is not None and offer.wants_table
 
     @property
     def is_isolated(self) -> bool:
-        """Whether this peer knows no other one."""
+        """Whether this peer knows no other peer."""
         return self._successor is None
 
     @property

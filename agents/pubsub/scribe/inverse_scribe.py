@@ -203,7 +203,7 @@ class InverseScribe(Scribe):
         ]  # fmt: skip
 
     def _speak_for(self, now_us: int, topic: int, subscriber: PeerId, branch: Branch) -> Effects:
-        """Subscribe on behalf of a peer whose branch has lost what is above it."""
+        """Subscribe on behalf of a peer whose branch has lost its previous peer."""
         told = Subscribe(
             topic, subscriber, branch.position, branch.version, 0, True, True, 0, 0, 1, ()
         )

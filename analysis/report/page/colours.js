@@ -38,7 +38,7 @@ function heatScale(values) {
   };
 }
 
-/** About `count` round numbers between two numbers. */
+/** Round numbers between two numbers, approximately `about` of them. */
 function ticks(low, high, about) {
   if (!(high > low)) return [low];
   const raw = (high - low) / Math.max(1, about);
