@@ -33,9 +33,8 @@ _MOST_HOPS = 255
 _PUSH_DELAY_US = 50_000
 _RESTLESS_PERIODS = 5  # periods in which all fingers are looked up after a change
 _CYCLE = 8  # periods in which all fingers are looked up once if nothing changes
-SETTLED_PERIODS = (
-    _CYCLE + 2
-)  # periods without changes, after which every peer has looked for this one
+# Periods without changes, after which every peer has looked for this one.
+SETTLED_PERIODS = _CYCLE + 2
 _OWN = 255  # the target of a lookup: the finger of a phase, or this peer's own place
 
 RING_MESSAGES = (Stabilise, Lookup, Found, Leaving)
