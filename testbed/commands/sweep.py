@@ -3,6 +3,7 @@
 import argparse
 import functools
 import json
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
     rows = play_sweep(sweep, directory, carriers, measure is not None, _say)
     print()
     print_table(sweep.keys, rows)
-    for line in repeat_lines(directory.path, rows):
+    for line in repeat_lines(directory.path, rows, options.file, sweep.keys):
         print(line)
     print(f"\n{directory.path}/runs.csv has all runs")
     drawn = [] if options.no_report else draw_figures(sweep, rows, directory)
@@ -97,23 +98,32 @@ def print_table(keys: Sequence[str], rows: Sequence[Row]) -> None:
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
     for line in lines if shown else []:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
-    for row in rows:
-        if row["error"]:
-            print(f"failed: {row['error']}")
     counted = Counter(row["verdict"] for row in rows)
     print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())))
 
 
-def repeat_lines(folder: Path, rows: Sequence[Row]) -> list[str]:
+def repeat_lines(
+    folder: Path, rows: Sequence[Row], file: str | Path, keys: Sequence[str]
+) -> list[str]:
     """For each run that is not valid, its seed, the first reason, and how to repeat it."""
     lines = []
     for row in rows:
-        if row["verdict"] != "valid" and row["path"]:
-            run = folder / row["path"]
-            reasons = read_object(run / "verdict.json").get("reasons") or ["reason not recorded"]
-            which = f"{row['verdict']}, seed {row['seed']}: {reasons[0]}"
-            lines.append(f"{which}: repeat it with tdo rerun {run}")
+        if row["verdict"] != "valid":
+            run = folder / row["path"] if row["path"] else None
+            reasons = read_object(run / "verdict.json").get("reasons") if run else [row["error"]]
+            reason = (reasons or ["reason not recorded"])[0]
+            command = f"tdo rerun {run}" if run else _run_again(row, file, keys)
+            lines.append(
+                f"{row['verdict']}, seed {row['seed']}: {reason}: repeat it with {command}"
+            )
     return lines
+
+
+def _run_again(row: Row, file: str | Path, keys: Sequence[str]) -> str:
+    """The command for a run that has no directory, because it failed."""
+    chosen = {key: row[key] for key in ("seed", *keys) if key != VARIANT}
+    changes = (shlex.quote(f"{key}={json.dumps(value)}") for key, value in chosen.items())
+    return " ".join(("tdo run", str(file), *(f"--set {change}" for change in changes)))
 
 
 def _title(column: str, columns: Sequence[str]) -> str:

@@ -249,7 +249,10 @@ def test_a_simulated_run_of_a_sweep_is_judged_by_its_metrics(tmp_path: Path) -> 
         rows = play_sweep(sweep, directory, carriers, True, lambda _line: None)
         assert [row["verdict"] for row in rows] == ["valid", "invalid"]
     assert len(measured) == 2
-    (line,) = repeat_lines(directory.path, rows)
+    failed = {"verdict": "failed", "seed": 3, "path": None, "error": "h2: no such key", "hosts": 8}
+    line, again = repeat_lines(directory.path, [*rows, failed], "mine.toml", ["hosts"])
+    command = "tdo run mine.toml --set seed=3 --set hosts=8"
+    assert again == f"failed, seed 3: h2: no such key: repeat it with {command}"
     said, _, run = line.partition(": repeat it with tdo rerun ")
     assert said.startswith("invalid, seed 2: packets and records disagree on copies_sent")
     assert (Path(run) / "experiment.toml").is_file()
