@@ -129,7 +129,7 @@ METRICS = (
         (Input.DELIVERIES,),
         lambda evidence: routing_cost(evidence.to_others).efficiency,
         why_null=_UNKNOWN_PATH,
-        headline=Headline("Routing efficiency", details=(("routing_cost", "cost in s"),)),
+        headline=Headline("Routing efficiency", details=(("routing_cost", "cost"),)),
         summary=(Part("", "Routing efficiency"),),
     ),
     Metric(

@@ -7,7 +7,7 @@ from typing import Any
 from analysis.metrics.metric import look_up
 from analysis.metrics.names import is_former, name_number
 from analysis.metrics.table import METRICS, find_metric
-from analysis.numbers import read_number
+from analysis.numbers import read_quantity
 from analysis.report.explanations import Explanation, explain, read_groups
 from analysis.report.reported_run import ReportedRun
 
@@ -80,7 +80,7 @@ def headlines(metrics: Mapping[str, Any]) -> list[Row]:
         if shown is None or value is None:
             continue
         whole = look_up(metrics, shown.of) if shown.of else None
-        parts = ((words, look_up(metrics, part)) for part, words in shown.details)
+        parts = [(part, words, look_up(metrics, part)) for part, words in shown.details]
         found.append(
             {
                 "name": name,
@@ -101,12 +101,15 @@ def _suffix(whole: int | None, name: str) -> str:
     return " s" if name_number(name).unit == "s" else ""
 
 
-def _details(name: str, parts: Iterable[tuple[str, Any]]) -> Iterator[str]:
-    """The unit of a number, and other numbers with their words."""
+def _details(name: str, parts: Iterable[tuple[str, str, Any]]) -> Iterator[str]:
+    """The unit of a number, and other numbers with their words; shares and times have units."""
     unit = name_number(name).unit
     if unit not in ("share", "s"):
         yield unit
-    yield from (f"{words} {read_number(part)}" for words, part in parts if part is not None)
+    for part, words, value in parts:
+        if value is not None:
+            own = name_number(part).unit
+            yield f"{words} {read_quantity(value, own if own in ('share', 's') else '')}"
 
 
 def metric_groups(metrics: Mapping[str, Any]) -> list[Row]:
