@@ -91,12 +91,13 @@ class Offer:
         changed = [topic for topic in topics if self._is_news(topic, now)]
         if self._pieces and not changed and (covers == self._covers or not self.wants_table):
             return
-        self._covers = covers
+        before, self._covers = self._covers, covers
         self._sent_us = now_us
         size = _CHANGES if self.wants_table else _TOPICS
         for start in range(0, max(len(changed), 1), size):
             some = changed[start : start + size]
-            yield self._piece(epoch, some, now, is_last=start + size >= len(changed))
+            is_last = start + size >= len(changed)
+            yield self._piece(epoch, some, now, is_last, covers if is_last else before)
             self._pieces += 1
 
     def _is_news(self, topic: int, now: Mapping[int, Place | None]) -> bool:
@@ -105,8 +106,9 @@ class Offer:
         return topic not in self._told or self._told[topic] != now[topic]
 
     def _piece(
-        self, epoch: int, topics: list[int], now: Mapping[int, Place | None], is_last: bool
-    ) -> Piece:
+        self, epoch: int, topics: list[int], now: Mapping[int, Place | None], is_last: bool,
+        covers: int | None,
+    ) -> Piece:  # fmt: skip
         held = [topic for topic in topics if topic in now]
         gone = tuple(topic for topic in topics if topic not in now)
         for topic in held:
@@ -120,6 +122,4 @@ class Offer:
             place = now[topic]
             assert place is not None
             nearest.append(Nearest(topic, place.peer, place.position))
-        return TablePiece(
-            epoch, self.session, self._pieces, is_last, self._covers, tuple(nearest), gone
-        )
+        return TablePiece(epoch, self.session, self._pieces, is_last, covers, tuple(nearest), gone)

@@ -10,7 +10,9 @@ Tables are correct for a part of the ring. A peer that has just joined has no en
 would remove subscribers from those of others. So a peer states how far its table covers the ring:
 as far as its successor's, plus the distance to the successor. The peer with the lowest position
 covers itself at the start. Once a peer has covered the whole ring, it continues to offer its old
-table until that of a new successor covers the whole ring, too.
+table until that of a new successor covers the whole ring, too. A peer tells this only to its
+predecessor: one that has just joined may take any peer for its successor, and all peers between
+the two are missing in its table.
 """
 
 from bisect import bisect_right
@@ -42,7 +44,7 @@ class Tables:
         self._adopted: Reading | None = None
         self._offers: dict[PeerId, Offer] = {}
         self._changed: set[int] = set()  # changed topics that were not sent to readers
-        self._covers: int | None = None
+        self._told: object = None  # what readers were told last of the covered part
         self._pushed_us = -_PUSH_US
         self._is_push_due = False
         self._place_fingers()
@@ -320,10 +322,10 @@ class Tables:
     def _tell(self, now_us: int, changed: Iterable[int]) -> list[Effect]:
         """Send changed topics to readers, at once if nothing was sent shortly before."""
         self._changed.update(changed)
-        covers = self._count_covered()
-        if (not self._changed and covers == self._covers) or self._is_push_due:
+        told = (self._count_covered(), self.view.predecessor)
+        if (not self._changed and told == self._told) or self._is_push_due:
             return []
-        self._covers = covers
+        self._told = told
         wait_us = self._pushed_us + _PUSH_US - now_us
         if wait_us <= 0:
             return self._push(now_us)
@@ -332,7 +334,7 @@ class Tables:
 
     def _push(self, now_us: int) -> list[Effect]:
         self._pushed_us = now_us
-        self._covers = self._count_covered()
+        self._told = (self._count_covered(), self.view.predecessor)
         changed, self._changed = sorted(self._changed), set()
         return [
             effect
@@ -350,7 +352,10 @@ class Tables:
         else:
             now = dict.fromkeys(self._topics)
         topics = sorted(now) if changed is None else changed
-        for piece in offer.news(now_us, self.epoch, topics, now, self._count_covered()):
+        before = self.view.predecessor
+        is_next = before is not None and before.peer == reader
+        covers = self._count_covered() if is_next else None
+        for piece in offer.news(now_us, self.epoch, topics, now, covers):
             yield Send(reader, piece, reliable=True)
 
     def _all_topics(self) -> set[int]:
