@@ -66,6 +66,21 @@ def table_rows(peers: TopicCrowd) -> Iterator[tuple[int, int, int]]:
             yield from ((topic, number, n) for n in wanting if (number, n) in fingers)
 
 
+def test_a_new_peer_with_a_wrong_successor_spoils_no_table() -> None:
+    peers = crowd(8).run(9).kill(3).run(6)
+    assert wrong_tables(peers, 5) == []
+    before = {n: [tables_of(peers, n).nearest(topic) for topic in range(5)] for n in peers.agents}
+    view = tables_of(peers.start(3), 3).view
+    assert view.predecessor is not None
+    peers.tell(3, replace(view, successors=(view.predecessor,), fingers=(view.predecessor,)))
+    peers.run(0.5)
+    del before[peers.address.index(view.predecessor.peer)]  # its successor is the new peer
+    for n, nearest in before.items():
+        assert [tables_of(peers, n).nearest(topic) for topic in range(5)] == nearest
+    peers.tell(3, view)
+    assert wrong_tables(peers.run(4), 5) == []
+
+
 def wanted_by(number: int) -> frozenset[int]:
     """Two topics of five."""
     return frozenset(Random(number).sample(range(5), 2))
