@@ -47,7 +47,7 @@ class Memory:
         """All remembered peers."""
         return list(dict.fromkeys((*self._contacts, *self._lost_us)))
 
-    def draw(self) -> PeerId | None:
-        """A random remembered peer, or None if there is none."""
+    def draw(self) -> list[PeerId]:
+        """A random remembered peer, if there is any."""
         known = self.all()
-        return self._random.choice(known) if known else None
+        return [self._random.choice(known)] if known else []

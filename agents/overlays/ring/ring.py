@@ -68,9 +68,8 @@ class Ring:
         self._changed_us = self._checked_us = 0
         self.version = 0  # of the tables
         self._seen: object = None
-        self._heard: dict[
-            PeerId, tuple[int, Surrounding]
-        ] = {}  # with the version of the tables after it
+        # The last message of each neighbour, and the version of the tables after it.
+        self._heard: dict[PeerId, tuple[int, Surrounding]] = {}
         self._next_phase = 0
         self._watched: tuple[frozenset[PeerId], frozenset[PeerId]] = (frozenset(), frozenset())
         self._watched_at: object = None  # versions of the tables
@@ -282,8 +281,7 @@ class Ring:
         is_restless = now_us - self._changed_us < _RESTLESS_PERIODS * self._period_us
         if is_restless or successor is None or now_us - self._checked_us >= self._check_us:
             self._checked_us = now_us
-            drawn = self._memory.draw()
-            effects += self._check([] if drawn is None else [drawn])
+            effects += self._check(self._memory.all() if successor is None else self._memory.draw())
         return [*effects, *self._refresh(self._due_phases(is_restless))]
 
     def _due_phases(self, is_restless: bool) -> list[int]:

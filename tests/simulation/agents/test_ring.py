@@ -179,10 +179,10 @@ def test_a_third_killed_at_once_leaves_one_ring(seed: int) -> None:
     rings.settle(REPAIRED_S)
 
 
-def ring_of(*others: Place) -> Ring:
+def ring_of(*others: Place, contacts: tuple[int, ...] = ()) -> Ring:
     """Peer 1 at position 100 of 1,000 ranks, next to some others."""
     circle = rank_circle(1000)
-    memory = Memory((), Random(1), 5 * S)
+    memory = Memory(contacts, Random(1), 5 * S)
     ring = Ring(Place(1, 100 << 40), circle, FingerRule(phases_of(circle)), memory, RingSettings())
     ring.start(0, 1)
     for place in others:
@@ -203,6 +203,17 @@ def tell(ring: Ring, place: Place, *named: Place) -> list[object]:
 
 def at(rank: int) -> Place:
     return Place(rank, rank << 40)
+
+
+def test_a_peer_without_neighbours_asks_all_contacts_in_each_period() -> None:
+    """Most contacts may be dead, and a lookup may be lost."""
+    ring = ring_of(contacts=(7, 8, 9))
+    for second in range(1, 4):
+        sent = [e for e in ring.on_timer(second * S, ("tick", 0)) if isinstance(e, Send)]
+        assert [(e.to, type(e.message)) for e in sent] == [(peer, Lookup) for peer in (7, 8, 9)]
+    tell(ring, at(300))
+    sent = [e for e in ring.on_timer(4 * S, ("tick", 0)) if isinstance(e, Send)]
+    assert len([e for e in sent if e.to in (7, 8, 9)]) == 1
 
 
 def test_a_peer_that_others_name_is_asked_before_it_is_a_neighbour() -> None:
