@@ -1,5 +1,6 @@
 """The command `tdo`: one module in `testbed.commands` for each of its commands."""
 
+import os
 import signal
 import sys
 import traceback
@@ -38,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(request_to_end, _end)
     try:
         status: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the output has ended, as head does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except (TestbedError, OSError) as error:
         if options.debug:
             traceback.print_exc()

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from testbed.commands import experiment_options
 from testbed.commands.status import print_run, print_status
-from testbed.experiment.file import BACKENDS, parse_change
 from testbed.sweeps.file import load_sweep
 
 _FAILED, _NOT_VALID = 1, 3
@@ -48,25 +48,8 @@ def add_parser(commands: Any) -> None:
 def _add_run(actions: Any) -> None:
     parser = actions.add_parser("run", help="send an experiment, run it there, fetch the results")
     _add_place(parser)
-    parser.add_argument(
-        "file", type=Path, help="an experiment file on this machine; lists in it make a sweep"
-    )
-    parser.add_argument(
-        "--backend", choices=BACKENDS, help="emulation requires root; default: that of the file"
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="seed of all random choices; default: that of the file",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="changes",
-        help="change a key of the file, as in topology.hosts=20; may be repeated; default: none",
+    experiment_options.add_arguments(
+        parser, "an experiment file on this machine; lists in it make a sweep"
     )
     parser.add_argument("--no-report", action="store_true", help="do not analyse the run")
     parser.add_argument(
@@ -111,11 +94,7 @@ def _place(options: argparse.Namespace) -> Any:
 def _run(options: argparse.Namespace) -> int:
     from testbed.remote.jobs import Order, fetch_run, find_run, follow_run, reach, start_run
 
-    changes = dict(parse_change(text) for text in options.changes)
-    for key in ("backend", "seed"):
-        if getattr(options, key) is not None:
-            changes[key] = getattr(options, key)
-    sweep = load_sweep(options.file, changes)
+    sweep = load_sweep(options.file, experiment_options.wanted_changes(options))
     order = Order(options.file, sweep, _options_there(options), options.beside)
     place = _place(options)
     with reach(place, _say) as far:

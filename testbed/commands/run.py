@@ -7,13 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from testbed.commands import detached
+from testbed.commands import detached, experiment_options
 from testbed.commands.analyze import analyze_fresh
 from testbed.commands.privileges import require_root
 from testbed.commands.report import report_run
 from testbed.commands.sweep import add_arguments, run_sweep
 from testbed.detached.launch import is_detached
-from testbed.experiment.file import BACKENDS, Experiment, parse_change
+from testbed.experiment.file import Experiment
 from testbed.run.directory import load_run_experiment
 from testbed.run.lifecycle import Outcome, run_experiment
 from testbed.sweeps.file import load_sweep
@@ -26,24 +26,7 @@ _NOT_VALID = 3
 def add_parser(commands: Any) -> None:
     """Add `run` and `rerun` to the commands."""
     parser = commands.add_parser("run", help="run an experiment; an emulated one requires root")
-    parser.add_argument("file", type=Path, help="an experiment file; lists in it make a sweep")
-    parser.add_argument(
-        "--backend", choices=BACKENDS, help="emulation requires root; default: that of the file"
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="seed of all random choices; default: that of the file",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="changes",
-        help="change a key of the file, as in topology.hosts=20; may be repeated; default: none",
-    )
+    experiment_options.add_arguments(parser, "an experiment file; lists in it make a sweep")
     parser.add_argument(
         "--data",
         type=Path,
@@ -73,10 +56,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    changes = dict(parse_change(text) for text in options.changes)
-    for key in ("backend", "seed"):
-        if getattr(options, key) is not None:
-            changes[key] = getattr(options, key)
+    changes = experiment_options.wanted_changes(options)
     if options.data is not None:
         changes["data"] = str(options.data.resolve())
     sweep = load_sweep(options.file, changes)

@@ -77,9 +77,7 @@ class PastryOverlay(Protocol):
         self._news: list[PeerId] = []
         self._rounds = _QUIET_ROUNDS  # remaining rounds of comparing rows
         self._unchecked: list[PeerId] = []
-        self._lost: list[
-            PeerId
-        ] = []  # the latest ones, which may be in another part of the network
+        self._lost: list[PeerId] = []  # the latest; they may be in another part of the network
 
     def on_start(self, now_us: int) -> Effects:
         """Join, and begin the periodic work at a random time."""

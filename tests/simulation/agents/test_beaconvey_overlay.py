@@ -106,7 +106,7 @@ def test_a_peer_that_comes_between_two_plans_is_placed_at_once_and_better_later(
     assert overlay.ring.me.position % RANK_SPACING == 0
 
 
-def test_a_third_killed_at_once_is_repaired_and_planned_anew() -> None:
+def test_a_third_killed_at_once_is_repaired_and_planned_again() -> None:
     rings = planned(4, replan_s=10.0, successors=8)
     run_until(rings, lambda: is_one(rings))
     rings.kill(Random(2).sample(rings.addresses, PEERS // 3))

@@ -211,7 +211,7 @@ def test_a_wish_for_a_new_tree_outlives_the_leader_and_others_on_its_way(
     assert checked >= 3
 
 
-def test_a_wish_for_a_new_tree_outlives_what_a_leader_forgets_when_it_starts_anew() -> None:
+def test_a_wish_for_a_new_tree_survives_the_restart_of_the_leader() -> None:
     for seed in range(4):
         one = crowd(seed).run(15)
         first, (leader,) = one.current(), one.leaders()

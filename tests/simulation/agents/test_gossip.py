@@ -63,7 +63,7 @@ def test_the_sum_stays_one_whenever_no_exchange_is_under_way() -> None:
     assert abs(crowd.mass - 1) < 1e-12
 
 
-def test_every_epoch_counts_anew_and_notices_who_left() -> None:
+def test_every_epoch_counts_again_and_notices_who_left() -> None:
     crowd = Crowd(UNDERLAY, 2, rounds=30, epochs=2)
     gone = [host.name for host in UNDERLAY.hosts[:20]]
     for host in gone:

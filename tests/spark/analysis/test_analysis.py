@@ -163,7 +163,7 @@ def test_times_that_were_tampered_with_are_noticed(
     assert found["notes"]["checks"].startswith("delays_agree: expected ")
 
 
-def test_an_event_received_in_vain_cannot_be_hidden(
+def test_a_false_positive_cannot_be_hidden(
     run: Path,
     metrics: dict[str, Any],
     tmp_path: Path,
@@ -214,7 +214,7 @@ def test_no_figure_depends_on_the_number_of_partitions(
     assert comparable(found) == comparable(metrics)
 
 
-def test_tables_are_made_once_and_anew_when_asked_or_out_of_date(
+def test_tables_are_made_again_only_when_asked_or_out_of_date(
     run: Path, metrics: dict[str, Any], spark: SparkSession
 ) -> None:
     said: list[str] = []

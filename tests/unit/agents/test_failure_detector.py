@@ -153,7 +153,7 @@ def test_a_peer_that_no_layer_depends_on_any_more_is_not_watched() -> None:
     assert sorted(detector._watched) == [3, 4]
 
 
-def test_a_lost_peer_is_watched_anew_when_a_layer_asks_for_it_again() -> None:
+def test_a_lost_peer_is_watched_again_when_a_layer_asks_for_it() -> None:
     detector = FailureDetector(Surroundings(1, (), Random(1)))
     detector.on_announcement(0, Watch("low", frozenset({2, 3})))
     lost = detector.on_timer(3_000_000, 2)

@@ -132,7 +132,7 @@ def test_interfaces_have_names_link_types_and_clocks_of_their_own(tmp_path: Path
     assert errors(path) == []
 
 
-def test_sections_start_anew_and_numbers_go_on(tmp_path: Path) -> None:
+def test_a_new_section_resets_interfaces_but_not_the_count(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     little = section("<") + interface(options=[(2, b"one")]) + enhanced(PLAIN, 1)
     big = section(">") + interface(RAW, [(2, b"two")], ">") + enhanced(ipv4(udp()), 2, order=">")

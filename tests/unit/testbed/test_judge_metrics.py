@@ -62,7 +62,7 @@ def test_repeated_messages_are_no_reason_where_links_lose_packets(tmp_path: Path
     assert judge_metrics(tmp_path, GOOD | LATE) == Verdict("valid", ())
 
 
-def test_a_run_is_judged_anew_each_time_it_is_analysed(tmp_path: Path) -> None:
+def test_a_run_is_judged_again_each_time_it_is_analysed(tmp_path: Path) -> None:
     write_verdict(tmp_path, "degraded", "links were late")
     first = judge_metrics(tmp_path, BROKEN)
     assert first is not None and (first.verdict, len(first.reasons)) == ("invalid", 2)
