@@ -339,7 +339,8 @@ def _label(canvas: Canvas, figure: Figure, grid: Any) -> None:
     canvas.supxlabel(figure.x_label or figure.x, fontsize=9)
     canvas.supylabel(figure.y_label or figure.y, fontsize=9)
     if figure.title:
-        canvas.suptitle(figure.title, fontsize=10, fontweight="bold")
+        # On the left, where it cannot meet the legend.
+        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     if not figure.lines:
         return
     handles: dict[str, Any] = {}
