@@ -19,6 +19,7 @@ from topologies.overlays.overlay import Overlay
 from topologies.overlays.text_files import Weights
 
 _LINKS_AT_ONCE = 100_000
+_SOURCES_AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,34 @@ class TopicGraphs:
     def diameter(self, topic: int, weights: Weights | None = None) -> float:
         """The largest distance between two subscribers of a topic, by weights or in hops."""
         graph = self.graph(topic, weights)
-        return float(dijkstra(graph, directed=False, unweighted=weights is None).max())
+        return _longest_path(graph) if weights is not None else _most_hops(graph)
+
+
+def _longest_path(graph: csr_array) -> float:
+    """The largest distance by weights in a connected undirected graph."""
+    sources = range(0, graph.shape[0], _SOURCES_AT_ONCE)
+    parts = (np.arange(graph.shape[0])[start : start + _SOURCES_AT_ONCE] for start in sources)
+    return float(max(dijkstra(graph, directed=False, indices=part).max() for part in parts))
+
+
+def _most_hops(graph: csr_array) -> int:
+    """The largest distance in hops in a connected undirected graph.
+
+    Breadth-first searches from many sources advance together, with one bit for each source.
+    """
+    size, both_ways = graph.shape[0], csr_array(graph + graph.T)
+    most = 0
+    for start in range(0, size, _SOURCES_AT_ONCE):
+        source = np.arange(min(_SOURCES_AT_ONCE, size - start))
+        reached = np.zeros((size, -(-len(source) // 64)), dtype=np.uint64)
+        reached[start + source, source // 64] = np.uint64(1) << (source % 64).astype(np.uint64)
+        everything = np.bitwise_or.reduce(reached)
+        hops = 0
+        while (reached != everything).any():
+            reached |= np.bitwise_or.reduceat(reached[both_ways.indices], both_ways.indptr[:-1])
+            hops += 1
+        most = max(most, hops)
+    return most
 
 
 def tco_support(overlay: Overlay) -> float:

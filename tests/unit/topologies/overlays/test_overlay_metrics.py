@@ -1,4 +1,4 @@
-"""Metrics of overlays, by hand and beside NetworkX."""
+"""Metrics of overlays, by hand and compared with NetworkX."""
 
 import networkx as nx
 import numpy as np
@@ -10,12 +10,12 @@ from topologies.overlays.metrics import describe_overlay
 from topologies.overlays.overlay import Overlay, distinct_edges
 from topologies.overlays.ring import Ring, RingSettings
 
-# Topic 0: the path 0-1-2; topic 1: 0 and 3, apart; topic 2: 3 alone; topic 3: nobody.
+# Topic 0: the path 0-1-2. Topic 1: 0 and 3, not connected. Topic 2: only 3. Topic 3: no node.
 INTERESTS = make_interests(4, 4, [[0, 0], [1, 0], [2, 0], [0, 1], [3, 1], [3, 2]])
 PATH = np.array([[0, 1], [1, 2], [2, 3]])
 
 
-def test_by_hand() -> None:
+def test_metrics_by_hand() -> None:
     metrics = describe_overlay(Overlay(INTERESTS, PATH))
     assert (metrics.edges, metrics.degree.mean, metrics.degree.max) == (3, 1.5, 2)
     assert metrics.tco_support == pytest.approx((6 - 4) / (6 - 3))
@@ -34,20 +34,20 @@ def test_a_topic_connected_overlay_has_a_diameter() -> None:
     assert metrics.weighted_degree_max == 8
 
 
-def test_fingers_are_the_degree_of_a_directed_overlay() -> None:
+def test_the_degree_of_a_directed_overlay_counts_fingers() -> None:
     edges = np.array([[0, 1], [1, 0], [0, 2]])
     metrics = describe_overlay(Overlay(INTERESTS, edges, directed=True))
     assert (metrics.edges, metrics.degree.mean, metrics.degree.max) == (3, 0.75, 2)
     assert metrics.tco_support == pytest.approx(2 / 3)
 
 
-def test_an_overlay_without_topics_lacks_nothing() -> None:
+def test_an_overlay_without_topics_has_full_support() -> None:
     metrics = describe_overlay(Overlay(make_interests(2, 0, []), np.empty((0, 2), dtype=np.int64)))
     assert (metrics.tco_support, metrics.topic_connected, metrics.topic_diameter) == (1, 1, None)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_same_as_networkx(seed: int) -> None:
+def test_metrics_equal_networkx(seed: int) -> None:
     rng = np.random.default_rng(seed)
     interests = make_interests(
         30, 8, np.column_stack((rng.integers(0, 30, 60), rng.integers(0, 8, 60)))
@@ -66,6 +66,22 @@ def test_the_same_as_networkx(seed: int) -> None:
     if max(components) == 1:
         diameters = [nx.diameter(part) for part in parts if len(part)]
         assert metrics.topic_diameter == pytest.approx(sum(diameters) / len(diameters))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_diameters_of_large_topics_equal_networkx(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = 700
+    edges = np.array([[rng.integers(max(0, node - 20), node), node] for node in range(1, size)])
+    weights = np.zeros((size, size))
+    weights[edges[:, 0], edges[:, 1]] = weights[edges[:, 1], edges[:, 0]] = rng.random(size - 1)
+    tree = nx.Graph()
+    tree.add_weighted_edges_from((a, b, weights[a, b]) for a, b in edges.tolist())
+    metrics = describe_overlay(
+        Overlay(make_interests(size, 1, [[v, 0] for v in range(size)]), edges), weights
+    )
+    assert metrics.topic_diameter == nx.diameter(tree)
+    assert metrics.topic_diameter_weighted == pytest.approx(nx.diameter(tree, weight="weight"))
 
 
 @pytest.mark.slow
