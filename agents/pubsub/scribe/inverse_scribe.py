@@ -56,7 +56,7 @@ class Branch:
 
 
 class InverseScribe(Scribe):
-    """For each topic a tree of the routes from its rendezvous point to subscribers; on rings."""
+    """A tree for each topic, of the routes from its rendezvous point to subscribers; on rings."""
 
     Settings = InverseScribeSettings
     messages: ClassVar[tuple[type, ...]] = (  # type: ignore[misc]

@@ -80,6 +80,7 @@ class Rendezvous:
         self._undone: set[int] = set()  # own events
         self._root_of: dict[int, PeerId] = {}
         self._asked_us: dict[int, int] = {}
+        self._askers: defaultdict[int, set[PeerId]] = defaultdict(set)  # they may cache this peer
 
     @property
     def can_route(self) -> bool:
@@ -140,9 +141,11 @@ class Rendezvous:
         return [Record("event_done", {"event_id": event_id})]
 
     def forget(self, peer: PeerId) -> None:
-        """Remove a failed peer from the cached rendezvous points."""
+        """Remove a failed peer from the cached rendezvous points, and from those that cache."""
         for topic in [topic for topic, root in self._root_of.items() if root == peer]:
             del self._root_of[topic]
+        for askers in self._askers.values():
+            askers.discard(peer)
 
     def prepare(self, now_us: int, topic: int) -> Effects:
         """Request the address of a rendezvous point in advance, if addresses are cached."""
@@ -150,6 +153,18 @@ class Rendezvous:
             return ()
         to = self.next_hop(topic)
         return self._find_root(now_us, topic, to) if to is not None else ()
+
+    def redirect(self, now_us: int) -> Effects:
+        """Have the present rendezvous points answer the peers that cached this one."""
+        if not self.can_route:
+            return ()
+        effects: list[Effect] = []
+        for topic in list(self._askers):
+            to = self.next_hop(topic)
+            if to is not None:
+                askers = sorted(self._askers.pop(topic))
+                effects += [Send(to, Confirm(topic, peer, 0, ()), reliable=True) for peer in askers]
+        return effects
 
     def hand_over(self, now_us: int, events: Iterable[TopicEvent]) -> None:
         """Have events confirmed by the present rendezvous point."""
@@ -182,6 +197,8 @@ class Rendezvous:
             return [Send(to, replace(message, hops=message.hops + 1), reliable=True)]
         if message.origin == self._me:
             return ()
+        if self._is_cached:
+            self._askers[message.topic].add(message.origin)
         tree = self._owner.tree_of(message.topic)
         present = tuple(event for event in message.events if event in tree.events)
         missing = tuple(tree.pull(now_us, message.events))

@@ -69,7 +69,7 @@ _REMEMBERED = 4  # multiple of `keep_s` for which an event is recognised
 
 
 class Scribe(Protocol):
-    """For each topic a tree of the routes from its subscribers to its rendezvous point."""
+    """A tree for each topic, made of the routes from subscribers to its rendezvous point."""
 
     Settings = RendezvousSettings
     messages = (Upward, Downward, Join, Leave, Confirm, AtRoot, *Custody.messages)
@@ -301,7 +301,7 @@ class Scribe(Protocol):
 
     def _look(self, now_us: int) -> Effects:
         """Ensure that every tree has the right parent, and retry held messages."""
-        effects: list[Effect] = []
+        effects: list[Effect] = [*self.rendezvous.redirect(now_us)]
         for tree in list(self.trees.values()):
             effects += self._place(now_us, tree)
             if tree.wanted_since_us is not None and self.rendezvous.can_route:

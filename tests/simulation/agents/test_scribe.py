@@ -1,4 +1,4 @@
-"""Scribe and iScribe on a ring: trees, their repair, and delivery exactly once whatever fails."""
+"""Scribe and iScribe on a ring: trees, their repair, and exactly-once delivery under failures."""
 
 from itertools import pairwise
 from random import Random
@@ -28,7 +28,7 @@ def crowd(peers: int, subscribers: list[int], topic: int = 5, **settings: object
     return made.start(*range(peers)).run(6)
 
 
-def test_every_subscriber_gets_an_event_once_and_nobody_else_does() -> None:
+def test_every_subscriber_gets_an_event_once_and_no_other_peer_does() -> None:
     peers = crowd(12, [1, 3, 4, 8, 11])
     event = peers.publish(0, 5)
     own = peers.publish(3, 5)
@@ -54,7 +54,7 @@ def tree_links(peers: TopicCrowd, kind: type[Scribe]) -> set[tuple[int, int, int
 
 @pytest.mark.parametrize("root", ["routed", "cached"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_events_take_the_messages_of_the_offline_walk(
+def test_events_take_the_messages_of_the_offline_computation(
     kind: type[Scribe], root: Literal["routed", "cached"]
 ) -> None:
     chance, peers = Random(root), TopicCrowd(kind, 24, root=root)
@@ -71,14 +71,33 @@ def test_events_take_the_messages_of_the_offline_walk(
     assert peers.counts() == offline
     assert offline.missed == 0 and offline.hops > offline.deliveries > 0
     links = tree_links(peers, kind)
-    # A subscriber of iScribe does not keep where its own branch comes from.
+    # A subscriber of iScribe does not store the origin of its own branch.
     passes_on = {(topic, upper) for topic, upper, _ in links} if kind is InverseScribe else None
     ups = {(t, low, up) for t, up, low in links if passes_on is None or (t, low) in passes_on}
     assert peers.counted() == peers.count_entries(links | ups)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_cached_addresses_follow_rendezvous_points_that_change(kind: type[Scribe]) -> None:
+    peers = TopicCrowd(kind, 24, root="cached")
+    topics = range(9)
+    for number in range(8):
+        peers.subscribe(number, *topics)
+    peers.start(*range(8)).run(8)
+    before = [peers.root(topic) for topic in topics]
+    peers.start(*range(8, 24)).run(40)  # iScribe ends old branches after three refreshes
+    assert before != [peers.root(topic) for topic in topics]
+    published = [(number, topic) for number in range(8) for topic in topics]
+    for publisher, topic in published:
+        peers.publish(publisher, topic)
+        peers.run(0.2)
+    settings = ScribeSettings(root="cached")
+    overlay = peers.run(2).overlay()
+    assert peers.counts() == KINDS[kind].disseminate(overlay, np.array(published), settings)
+
+
 @pytest.mark.parametrize("root", ["routed", "cached"])
-def test_the_root_may_crash_before_and_after_an_event(root: str) -> None:
+def test_the_root_can_crash_before_and_after_an_event(root: str) -> None:
     subscribers = [0, 2, 3, 5, 7, 8, 9, 12]
     peers = crowd(14, subscribers, root=root)
     for _ in range(3):
@@ -95,9 +114,7 @@ def test_the_root_may_crash_before_and_after_an_event(root: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "seed"), [(Scribe, 1), (Scribe, 2), (InverseScribe, 3)])
-def test_whoever_stays_gets_everything_once_while_others_come_and_go(
-    kind: type[Scribe], seed: int
-) -> None:
+def test_peers_that_stay_get_every_event_once_under_churn(kind: type[Scribe], seed: int) -> None:
     chance = Random(seed)
     peers = TopicCrowd(kind, 16, seed, loss_percent=5.0)
     stay = chance.sample(range(16), 8)
