@@ -28,6 +28,7 @@ from topologies.overlays.text_files import load_publications, load_weights
 
 # Each use of randomness has its own stream, so that none depends on another.
 _OVERLAY, _PUBLICATIONS = range(2)
+_MOST_EVENTS = 100_000_000
 _MB = 1 << 20
 
 
@@ -47,7 +48,7 @@ def _add_build(actions: Any) -> None:
         "--weights",
         type=Path,
         metavar="MATRIX",
-        help="delays of all pairs, a row a line; default: none",
+        help="file with the delays of all pairs of nodes, one row per line; default: none",
     )
     _add_common_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
@@ -62,10 +63,16 @@ def _add_route(actions: Any) -> None:
                         help=f"{', '.join(PUBSUBS)}; required")  # fmt: skip
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument(
-        "--publications", type=Path, metavar="FILE", help="lines `publisher topic`; default: drawn"
+        "--publications",
+        type=Path,
+        metavar="FILE",
+        help="file of lines `publisher topic`; default: none, with --events",
     )
     source.add_argument(
-        "--events", type=int, metavar="N", help="draw N publications; default: none, with a file"
+        "--events",
+        type=int,
+        metavar="N",
+        help="number of publications to draw; default: none, with --publications",
     )
     _add_common_arguments(parser)
     parser.set_defaults(run=_run_route)
@@ -74,7 +81,7 @@ def _add_route(actions: Any) -> None:
 def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes",
-        help="a setting of the kind; `tdo list kinds` prints all; default: none",
+        help="change a setting of the kind; `tdo list kinds` prints all; default: none",
     )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="seed of random draws; default: 1"
@@ -134,8 +141,8 @@ def _publications(
 ) -> Numbers:
     if options.publications is not None:
         return load_publications(options.publications, overlay.nodes, overlay.topics)
-    if options.events < 0:
-        raise UsageError(f"--events: expected 0 or more, found {options.events}")
+    if not 0 <= options.events <= _MOST_EVENTS:
+        raise UsageError(f"--events: expected 0 to {_MOST_EVENTS:,}, found {options.events}")
     return draw_publications(
         overlay.interests, options.events, settings.min_subscribers, _random(options, _PUBLICATIONS)
     )

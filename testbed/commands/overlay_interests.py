@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.data_files import default_data_folder, find_data_file
 from testbed.errors import UsageError
-from topologies.overlays.interests import Interests, make_interests
+from topologies.overlays.interests import LARGEST_COUNT, Interests, make_interests
 from topologies.overlays.text_files import load_interests
 from workloads.errors import WorkloadError
 from workloads.number_range import WholeRange
@@ -30,38 +30,37 @@ def add_interest_arguments(parser: argparse.ArgumentParser) -> None:
         "--interests",
         type=Path,
         metavar="FILE",
-        help="lines `node topic`; default: interests are drawn",
+        help="file of lines `node topic`; default: interests are drawn",
     )
     parser.add_argument(
         "--social",
         metavar="FILE",
-        help="an edge list, whose users are nodes and topics; `synthetic` generates a graph; "
-        "default: none",
+        help="edge list of a social graph, whose users are nodes and topics; `synthetic` generates "
+        "a graph; default: none",
     )
     parser.add_argument(
         "--links", choices=get_args(Links),
-        help="friends: both users of a link of the social graph subscribe; follows: the first "
-        "one does; default: friends",
+        help="friends: both users of a link of the social graph subscribe to each other; follows: "
+        "the first user subscribes to the second; default: friends",
     )  # fmt: skip
     parser.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help="folder of social graphs; default: $TDO_DATA, else data/",
+        help="folder of social graphs; default: $TDO_DATA, else data",
     )
     parser.add_argument(
         "--nodes",
         type=int,
         metavar="N",
-        help="draw interests of N nodes, or sample N users; default: none, with a file; "
-        "all users, with --social",
+        help="number of nodes, or of users sampled with --social; default: those of the file",
     )
     parser.add_argument(
-        "--topics", type=int, metavar="N", help="number of topics; default: none, with a file"
+        "--topics", type=int, metavar="N", help="number of topics; default: that of the file"
     )
     parser.add_argument(
         "--topics-per-node", type=_topic_range, metavar="A or A..B",
-        help="number of topics of a node; default: none, with a file",
+        help="number of topics of a node; default: that of the file",
     )  # fmt: skip
     parser.add_argument(
         "--popularity", choices=get_args(Shape), help="popularity of drawn topics; default: uniform"
@@ -90,7 +89,8 @@ def _drawn_interests(options: argparse.Namespace) -> Interests:
             raise UsageError(
                 f"{_option(name)}: expected a value, as --interests is not given; found none"
             )
-    _check_nodes(options.nodes)
+    _check_count("--nodes", options.nodes, 1)
+    _check_count("--topics", options.topics, 0)
     each = WholeRange(*options.topics_per_node)
     popularity = Popularity(options.popularity or "uniform")
     try:
@@ -103,7 +103,7 @@ def _drawn_interests(options: argparse.Namespace) -> Interests:
 def _social_interests(options: argparse.Namespace) -> Interests:
     """Interests of users, each a node and a topic; users without links are included."""
     if options.nodes is not None:
-        _check_nodes(options.nodes)
+        _check_count("--nodes", options.nodes, 1)
     try:
         nodes, wanted = _draw_users(options)
     except WorkloadError as error:
@@ -129,9 +129,9 @@ def _draw_users(options: argparse.Namespace) -> tuple[int, Wanted]:
     return nodes, draw_social_interests(path, links, nodes, options.seed)
 
 
-def _check_nodes(nodes: int) -> None:
-    if nodes < 1:
-        raise UsageError(f"--nodes: expected 1 or more, found {nodes}")
+def _check_count(option: str, count: int, least: int) -> None:
+    if not least <= count <= LARGEST_COUNT:
+        raise UsageError(f"{option}: expected {least} to {LARGEST_COUNT:,}, found {count}")
 
 
 def _refuse(beside: str, given: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from topologies.errors import TopologyError
 from topologies.overlays.arrays import Numbers, index_ranges
 from topologies.parameters import check_parameter
 
-_MOST = 100_000_000  # nodes, and topics
+LARGEST_COUNT = 100_000_000  # of nodes, and of topics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,11 +62,11 @@ def make_interests(nodes: int, topics: int | None, pairs: ArrayLike) -> Interest
 
     Without a number of topics, there are as many as the largest topic number requires.
     """
-    check_parameter("nodes", nodes, f"1 to {_MOST:,}", 1 <= nodes <= _MOST)
+    check_parameter("nodes", nodes, f"1 to {LARGEST_COUNT:,}", 1 <= nodes <= LARGEST_COUNT)
     table = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     if topics is None:
         topics = max(0, int(table[:, 1].max())) + 1 if len(table) else 0
-    check_parameter("topics", topics, f"0 to {_MOST:,}", 0 <= topics <= _MOST)
+    check_parameter("topics", topics, f"0 to {LARGEST_COUNT:,}", 0 <= topics <= LARGEST_COUNT)
     check_range("interests", "node", table[:, 0], nodes)
     check_range("interests", "topic", table[:, 1], topics)
     keys = np.unique(table[:, 1] * nodes + table[:, 0])

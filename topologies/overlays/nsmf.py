@@ -54,7 +54,10 @@ class BeaConveySettings(PubsubSettings, frozen=True, kw_only=True):
 
     rule: Annotated[
         Rule,
-        Meta(description="pivots in the far half of a range: never, always, if a finger is there"),
+        Meta(
+            description="pivots in the far half of a range: po, never; pal, always; pie, if a "
+            "finger is there"
+        ),
     ] = "pie"
     min_subscribers: Annotated[
         int,

@@ -54,6 +54,8 @@ def load_overlay(path: Path) -> Overlay:
         ) from error
     try:
         return _read_document(msgspec.json.decode(text, type=_Document))
+    except RecursionError as error:
+        raise TopologyError(f"{path}: expected an overlay, found: {error}") from error
     except msgspec.ValidationError as error:
         raise TopologyError(f"{path}: {_in_our_words(str(error), text)}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -69,7 +71,7 @@ def _read_document(document: _Document) -> Overlay:
         distinct_edges(_pairs(document.edges), document.nodes, document.directed),
         document.directed,
         _read_positions(document.position),
-        None if document.rendezvous is None else np.array(document.rendezvous, dtype=np.int64),
+        None if document.rendezvous is None else _numbers(document.rendezvous),
         _read_ids(document.ids),
         document.kind,
         document.settings,
@@ -79,12 +81,16 @@ def _read_document(document: _Document) -> Overlay:
 
 
 def _pairs(rows: list[tuple[int, int]]) -> Numbers:
-    """The rows as an array; numbers of more than 63 bits are outside of any range."""
+    return _numbers(rows).reshape(-1, 2)
+
+
+def _numbers(found: list[tuple[int, int]] | list[int]) -> Numbers:
+    """The numbers as an array; those of more than 63 bits are outside of any range."""
     try:
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return np.array(found, dtype=np.int64)
     except OverflowError:
         bounds = np.iinfo(np.int64)
-        numbers = np.clip(np.array(rows, dtype=object), bounds.min, bounds.max)
+        numbers = np.clip(np.array(found, dtype=object), bounds.min, bounds.max)
         return np.asarray(numbers, dtype=np.int64)
 
 
@@ -151,13 +157,19 @@ def _in_our_words(said: str, text: bytes) -> str:
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", said):
         known = ", ".join(_Document.__struct_fields__)
         return f"expected the keys {known}; found {unknown[1]!r}"
+    said = said.replace("Integer value out of range", "Expected fewer digits")
     expected = re.sub(r", got .*", "", said).replace("Expected", "expected").replace("`", "")
     return f"{where}: {expected}, found {_value_at(text, where)}".removeprefix(": ")
 
 
 def _value_at(text: bytes, where: str) -> str:
     """The value that a path such as `edges[0][1]` leads to, as JSON."""
-    value = msgspec.json.decode(text)
+    try:
+        value = msgspec.json.decode(text)
+    except RecursionError:
+        return "arrays or objects nested too deeply"
+    except msgspec.ValidationError:
+        return "a number of more than 4,300 digits"
     for key, index in re.findall(r"([a-z_]+)|\[(\d+)\]", where):
         value = value[key] if key else value[int(index)]
     found = json.dumps(value)

@@ -4,6 +4,7 @@ Interests are lines `node topic`, publications lines `publisher topic`; `#` begi
 first line `# nodes N topics M` states sizes. A weight matrix has a row a line.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,25 +18,38 @@ from topologies.overlays.interests import Interests, make_interests
 
 Weights = NDArray[np.float64]
 
+_LONGEST_FOUND = 60
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _SIZES = re.compile(r"#\s*nodes\s+(\d+)\s+topics\s+(\d+)\s*")
 
 
 def load_interests(path: Path) -> Interests:
     """The interests in a text file; sizes that are not stated follow from the largest numbers."""
     lines = _read_lines(path)
-    sizes = _SIZES.fullmatch(lines[0]) if lines else None
+    sizes = _stated_sizes(path, lines[0]) if lines else None
     rows = list(_pair_lines(path, lines, "node topic"))
     if sizes is None and not rows:
         raise TopologyError(f"{path}: expected lines `node topic`, found none")
     pairs = np.array([pair for _, pair in rows], dtype=np.int64).reshape(-1, 2)
-    limits = (
-        (int(sizes[1]), int(sizes[2])) if sizes else tuple(int(n) + 1 for n in pairs.max(axis=0))
-    )
+    limits = sizes or tuple(int(n) + 1 for n in pairs.max(axis=0))
     _check_limits(path, rows, ("node", "topic"), limits)
     try:
         return make_interests(limits[0], limits[1], pairs)
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from error
+
+
+def _stated_sizes(path: Path, line: str) -> tuple[int, ...] | None:
+    """The numbers of nodes and topics in a first line that states them."""
+    match = _SIZES.fullmatch(line)
+    if match is None:
+        return None
+    if not all(_NUMBER.fullmatch(number) for number in match.groups()):
+        raise TopologyError(
+            f"{path}, line 1: expected `# nodes N topics M`, "
+            f"whole numbers of up to 9 digits; found {line[:_LONGEST_FOUND]!r}"
+        )
+    return tuple(map(int, match.groups()))
 
 
 def save_interests(interests: Interests, path: Path) -> None:
@@ -72,7 +86,8 @@ def _read_weights(path: Path, line: int, words: list[str], nodes: int) -> list[f
     if len(words) != nodes:
         raise TopologyError(f"{path}, line {line}: expected {nodes} weights, found {len(words)}")
     for word in words:
-        if not re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word):
+        is_number = re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word)
+        if not is_number or math.isinf(float(word)):
             raise TopologyError(
                 f"{path}, line {line}: expected a number, 0 or more; found {word!r}"
             )
@@ -101,10 +116,10 @@ def _pair_lines(path: Path, lines: list[str], form: str) -> Iterator[tuple[int, 
         words = text.split()
         if not words:
             continue
-        if len(words) != 2 or not all(re.fullmatch(r"[0-9]{1,9}", word) for word in words):
+        if len(words) != 2 or not all(_NUMBER.fullmatch(word) for word in words):
             raise TopologyError(
                 f"{path}, line {number}: expected `{form}`, "
-                f"whole numbers of up to 9 digits; found {text!r}"
+                f"whole numbers of up to 9 digits; found {text[:_LONGEST_FOUND]!r}"
             )
         yield number, (int(words[0]), int(words[1]))
 

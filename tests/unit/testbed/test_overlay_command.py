@@ -1,4 +1,4 @@
-"""`tdo overlay` through its parser: what it writes, prints and refuses."""
+"""`tdo overlay` through its parser: files, output and errors."""
 
 import json
 import re
@@ -72,7 +72,9 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
 
 
-def test_settings_and_weights_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_and_weights_change_the_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file, interests, weights = (tmp_path / name for name in ("o.json", "i.txt", "w.txt"))
     interests.write_text("# nodes 5 topics 2\n0 0\n1 0\n4 1\n")
     weights.write_text("\n".join(" ".join("2" for _ in range(5)) for _ in range(5)))
@@ -92,7 +94,7 @@ def test_an_overlay_and_publications_by_hand(
     file.write_text(json.dumps(document))
     publications.write_text("0 0\n")
     assert run("route", file, "--pubsub", "scribe", "--publications", publications, "--json") == 0
-    # Both ways of an edge are fingers, but routes go clockwise to the farthest: 0 knows 3.
+    # Both directions of an edge are fingers, but routes go clockwise to the farthest: 0 knows 3.
     assert last_json(capsys) == {
         "publications": 1, "messages": 3, "pure_forwarding": 1, "deliveries": 1, "duplicates": 0,
         "missed": 0, "path_length": {"mean": 2, "max": 2},
@@ -120,7 +122,9 @@ def test_an_overlay_without_a_ring_is_noted(
         (("build", "ring", "--social", "synthetic", *DRAWN, "-o", "{o}"), "--topics: .* none"),
         (("build", "ring", *DRAWN, "--links", "follows", "-o", "{o}"), "--links: expected none"),
         (("build", "ring", "--social", FRIENDS, "--nodes", 151, "-o", "{o}"), "at least 151 users"),
-        (("build", "ring", "--social", "synthetic", "--nodes", 0, "-o", "{o}"), "--nodes: .* 1 or"),
+        (("build", "ring", "--social", "synthetic", "--nodes", 0, "-o", "{o}"), "--nodes: .* 1 to"),
+        (("build", "ring", *DRAWN, "--nodes", 10**12, "-o", "{o}"), "--nodes: .* 1 to 100,000,000"),
+        (("build", "ring", *DRAWN, "--topics", 10**12, "-o", "{o}"), "--topics: .* 0 to 100,000,"),
         (("build", "ring", *DRAWN, "--set", "finger=x", "-o", "{o}"), "nearest known .* fingers"),
         (("build", "ring", *DRAWN, "--set", "fingers=x", "-o", "{o}"), "one of chord, random"),
         (("build", "pastry", *DRAWN, "--set", "leaves=5", "-o", "{o}"), "leaves: .* even number"),
@@ -129,14 +133,15 @@ def test_an_overlay_without_a_ring_is_noted(
         (("build", "ring", *DRAWN, "-o", "{o}/none/o"), "expected a file that can be written"),
         (("build", "ring", "--interests", "{i}", "-o", "{o}"), "line 1: expected `node topic`"),
         (("route", "{o}", "--pubsub", "scribe", "--events", 1), "expected a readable overlay file"),
-        (("route", "{f}", "--pubsub", "scribe", "--events", -1), "--events: expected 0 or more"),
+        (("route", "{f}", "--pubsub", "scribe", "--events", -1), "--events: expected 0 to"),
+        (("route", "{f}", "--pubsub", "scribe", "--events", 10**30), "--events: expected 0 to 10"),
         (("route", "{f}", "--pubsub", "scribe", "--publications", "{i}"), "line 1: .* `publisher"),
         (("route", "{p}", "--pubsub", "iscribe", "--events", 1), "by position, found pastry"),
         (("route", "{f}", "--pubsub", "scribe", "--events", 1, "--set", "min_subscribers=9"),
          "expected a topic with 9 subscribers or more"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_gets_one_line_and_status_2(
+def test_an_error_is_one_line_with_exit_status_2(
     arguments: tuple[object, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = {name: tmp_path / name for name in "oifp"}

@@ -1,4 +1,4 @@
-"""Overlays of BeaConvey: each greedy step beside a full scan, and what all of them have."""
+"""Overlays of BeaConvey: each greedy step compared with a full scan, and common properties."""
 
 from itertools import pairwise
 from typing import Any
@@ -29,7 +29,7 @@ KINDS = ["sl", "s", "l", "none"]
 
 @pytest.fixture
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few that contributions fall within a bucket, and between parts of it."""
+    """So few pairs at once that contributions decrease within a bucket, and between parts of it."""
     monkeypatch.setattr(greedy_pairs, "_PAIRS_AT_ONCE", 5)
 
 
@@ -67,7 +67,7 @@ def test_each_greedy_long_finger_contributes_most(
     interests, rng = draw(nodes, topics, each, seed=seed), np.random.default_rng(seed)
     ring, count = rng.permutation(nodes), count_phases(nodes, phases)
     table = choose_long_fingers(interests, ring, count, rng)
-    # In numbers of ranks, as phases are.
+    # In ranks, like phases.
     wanted = interests.pairs()
     ranked = make_interests(nodes, topics, [[ring.tolist().index(v), t] for v, t in wanted])
     scan = FingerScan(ranked, count, 1, [(rank, (rank + 1) % nodes) for rank in range(nodes)])
@@ -80,12 +80,12 @@ def test_each_greedy_long_finger_contributes_most(
     assert scan.best() == 0
 
 
-def test_a_greedy_ring_brings_common_interests_together() -> None:
+def test_a_greedy_ring_places_common_interests_together() -> None:
     interests = make_interests(40, 10, [[node, node % 10] for node in range(40)])
     for seed in range(5):
         ring = choose_ring(interests, np.random.default_rng(seed))
         neighbours = list(zip(ring % 10, np.roll(ring % 10, -1), strict=True))
-        # Four nodes for each of ten topics: a path of three links a topic, at least.
+        # Four nodes for each of ten topics: at least a path of three links for each topic.
         assert sum(a == b for a, b in neighbours) == 30
 
 
@@ -110,7 +110,7 @@ def test_every_phase_has_one_finger(kind: Any, fingers: Any, nodes: int, phases:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_plans_are_the_overlay(kind: Any) -> None:
+def test_the_plan_equals_the_overlay(kind: Any) -> None:
     interests = draw(50, 12, 3)
     wanted = [interests.topic[interests.node == node].tolist() for node in range(50)]
     settings = BeaConveyOverlaySettings(overlay=kind)
@@ -122,7 +122,7 @@ def test_plans_are_the_overlay(kind: Any) -> None:
     assert plan_overlay(wanted, settings, seed=6) != plan
 
 
-def test_greedy_parts_support_more_topics_and_cost_less() -> None:
+def test_greedy_parts_support_more_topics_at_lower_cost() -> None:
     interests = draw(300, 100, 10, "zipf")
     publications = draw_publications(interests, 100, 2, np.random.default_rng(1))
     support, overhead = {}, {}

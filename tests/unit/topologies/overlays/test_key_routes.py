@@ -1,4 +1,4 @@
-"""Routes to keys: roots, next hops and lengths, by hand, by brute force and as published."""
+"""Routes to keys: roots, next hops and lengths, by hand, by brute force and by published values."""
 
 import math
 from dataclasses import replace
@@ -68,7 +68,7 @@ def test_every_route_arrives_over_edges_of_the_overlay(kind: str, nodes: int) ->
 
 
 @pytest.mark.parametrize("kind", OVERLAYS)
-def test_routes_survive_the_file(kind: str, tmp_path: Path) -> None:
+def test_routes_are_equal_after_writing_and_reading_the_overlay(kind: str, tmp_path: Path) -> None:
     overlay = build(kind, 200)
     save_overlay(overlay, tmp_path / "o.json")
     starts, topics = np.repeat(np.arange(200), 50), np.tile(np.arange(50), 200)
@@ -93,7 +93,7 @@ def test_a_given_rendezvous_point_is_reached(kind: str) -> None:
 # Rings
 
 
-def test_the_root_on_a_full_ring_is_at_its_share_of_the_key() -> None:
+def test_the_root_on_a_full_ring_is_proportional_to_the_key() -> None:
     overlay = replace(build("ring", 10), position=np.arange(10, dtype=np.uint64)[::-1])
     roots = key_routes(overlay).rendezvous().root
     assert roots.tolist() == [9 - (topic_key(topic) * 10 >> 64) for topic in range(50)]
@@ -130,7 +130,7 @@ def test_a_ring_has_one_finger_in_each_phase(nodes: int, phases: Any, fingers: s
 
 
 def test_greedy_routes_by_hand() -> None:
-    # Node 1 of 16 has the fingers of the paper's figure; all others have their successor.
+    # Node 1 of 16 has the fingers of the paper's figure; all others have only their successor.
     edges = [[node, (node + 1) % 16] for node in range(16)] + [[1, 4], [1, 7], [1, 11]]
     overlay = Overlay(make_interests(16, 0, []), np.array(edges), directed=True)
     routes = key_routes(overlay)
@@ -139,7 +139,7 @@ def test_greedy_routes_by_hand() -> None:
 
 
 def test_a_key_on_a_sparse_ring_goes_to_the_last_finger_before_it() -> None:
-    # The key of topic 0 is between the nodes 2 and 3; 0 has fingers to 1, 2 and 3.
+    # The key of topic 0 is between nodes 2 and 3; 0 has fingers to 1, 2 and 3.
     key = topic_key(0)
     position = np.array([key - 300, key - 200, key - 100, key + 100], dtype=np.uint64)
     edges = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [0, 3]])
@@ -181,7 +181,7 @@ def test_the_root_in_pastry_is_numerically_closest() -> None:
         assert root == away.index(min(away))
 
 
-def test_of_two_equally_close_nodes_the_one_below_is_the_root() -> None:
+def test_of_two_equally_close_nodes_the_lower_is_the_root() -> None:
     key = topic_key(0)
     for ids in ([key + 5, key - 5], [key - 5, key + 5]):
         overlay = Overlay(
@@ -220,7 +220,7 @@ def test_leaf_sets_are_the_next_nodes_on_both_sides() -> None:
 
 
 def next_in_pastry(known: list[int], key: int, root: int = 0, leaves: int = 2) -> int:
-    """The top byte of the node that the first of these top bytes, which knows all others, takes."""
+    """The next hop among nodes with these top bytes; the first node knows all others."""
     edges = np.array([[0, peer] for peer in range(1, len(known))])
     overlay = Overlay(
         make_interests(len(known), 0, []),
@@ -236,18 +236,18 @@ def next_in_pastry(known: list[int], key: int, root: int = 0, leaves: int = 2) -
 
 
 def test_the_first_edge_that_fits_a_slot_is_its_entry() -> None:
-    # Leaves of 00 are f8 and 10, so the key f4 goes by the table.
+    # Leaves of 00 are f8 and 10, so the key f4 is routed by the table.
     assert next_in_pastry([0x00, 0xF1, 0xF8, 0x10], key=0xF4) == 0xF1
     assert next_in_pastry([0x00, 0xF8, 0xF1, 0x10], key=0xF4) == 0xF8
 
 
 def test_a_key_between_leaves_goes_to_the_closest() -> None:
     assert next_in_pastry([0x10, 0x08, 0x1C, 0x50, 0x1A], key=0x18, leaves=4) == 0x1A
-    assert next_in_pastry([0x10, 0x08, 0x1C, 0x50], key=0x12) == NOWHERE  # it is the closest
+    assert next_in_pastry([0x10, 0x08, 0x1C, 0x50], key=0x12) == NOWHERE  # closest to the key
 
 
-def test_a_node_that_knows_few_knows_all() -> None:
-    # The entry for the digit 1 is 10, but 20 is closer to 1f.
+def test_a_node_with_few_others_knows_all() -> None:
+    # The entry for digit 1 is 10, but 20 is closer to 1f.
     assert next_in_pastry([0x80, 0x10, 0x20], key=0x1F) == 0x20
 
 
@@ -286,7 +286,7 @@ def test_rings_of_all_levels_follow_the_vectors() -> None:
         assert {tuple(pair) for pair in pairs.tolist()} == expected
 
 
-def test_routes_of_skip_net_by_brute_force() -> None:
+def test_routes_of_skip_net_equal_brute_force() -> None:
     overlay = build("skip-net", 60, topics=20)
     assert overlay.ids is not None
     routes, bits = key_routes(overlay), [f"{int(one):064b}" for one in overlay.ids]
@@ -311,9 +311,7 @@ def test_routes_of_skip_net_by_brute_force() -> None:
 
 
 @pytest.mark.parametrize(("nodes", "hops"), [(1_000, 9.0), (10_000, 12.5)])
-def test_hops_of_skip_net_are_those_of_an_independent_implementation(
-    nodes: int, hops: float
-) -> None:
+def test_hops_of_skip_net_equal_an_independent_implementation(nodes: int, hops: float) -> None:
     routes = key_routes(build("skip-net", nodes, topics=400))
     starts = np.random.default_rng(1).integers(0, nodes, 40_000)
     ways = walk(routes, starts, routes.rendezvous().take(np.arange(40_000) % 400))

@@ -1,4 +1,4 @@
-"""NSMF and the rules of BeaConvey offline: the papers' examples, edge cases, values of others."""
+"""NSMF and the rules of BeaConvey offline: the papers' examples, edge cases, published values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ RULES: tuple[Rule, ...] = ("po", "pal", "pie")
 
 
 def circle(fingers: dict[int, Sequence[int]], subscribers: Sequence[int]) -> Overlay:
-    """The full ring of 16 nodes of the papers, with more fingers for some nodes, and one topic."""
+    """The full ring of 16 nodes of the papers, with extra fingers for some nodes, and one topic."""
     edges = [(node, (node + 1) % 16) for node in range(16)]
     edges += [(node, to) for node, some in fingers.items() for to in some if to != node + 1]
     interests = make_interests(16, 1, [[node, 0] for node in subscribers])
@@ -33,25 +33,25 @@ def count(overlay: Overlay, rule: Rule, span: int | None = None, publisher: int 
 
 def test_the_example_of_nsmf() -> None:
     overlay = circle({1: [2, 4, 7, 11], 4: [5], 7: [9]}, [1, 5, 7, 9, 11, 14])
-    # 1 to 4 to 5, 1 to 7 to 9: three deliveries, and 4 only forwards.
+    # 1 to 4 to 5, and 1 to 7 to 9: three deliveries; 4 only forwards.
     assert count(overlay, "po", span=9) == (4, 1, 3, 2 + 1 + 2)
 
 
 @pytest.mark.parametrize(
     ("fingers", "rule", "expected"),
     [
-        # 1 to 3 to 4, 1 to 7 to 10.
+        # 1 to 3 to 4, and 1 to 7 to 10.
         ([2, 3, 7, 9], "po", (4, 1, 3, 2 + 1 + 2)),
         ([2, 3, 7, 9], "pie", (4, 1, 3, 2 + 1 + 2)),
-        # 1 to 3 to 4, 4 to 5, 6 and 7, 7 to 10.
+        # 1 to 3 to 4, 4 to 5, 6 and 7, and 7 to 10.
         ([2, 3, 5, 9], "po", (6, 3, 3, 2 + 5 + 6)),
-        # As before up to 7, and the pivot 9 sends to 10.
+        # As before up to 7; the pivot 9 sends to 10.
         ([2, 3, 5, 9], "pie", (7, 4, 3, 2 + 5 + 2)),
         ([2, 3, 5, 9], "pal", (7, 4, 3, 2 + 5 + 2)),
         # Without a finger in the far half.
         ([2, 3, 5], "pie", (6, 3, 3, 2 + 5 + 6)),
-        # The pivot is 6, the first node of the far half, by way of 5. It sends to 7, and to the
-        # next pivot 9 by way of 7 and 8; 9 sends to 10. Subscriber 7 also forwards.
+        # The pivot is 6, the first node of the far half, reached over 5. It sends to 7, and to the
+        # next pivot 9 over 7 and 8; 9 sends to 10. Subscriber 7 also forwards.
         ([2, 3, 5], "pal", (9, 5, 3, 2 + 3 + 6)),
     ],
 )
@@ -63,22 +63,22 @@ def test_the_example_of_beaconvey(
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_publisher_alone_sends_nothing(rule: Rule) -> None:
+def test_a_publisher_that_is_the_only_subscriber_sends_nothing(rule: Rule) -> None:
     assert count(circle({}, [1]), rule) == (0, 0, 0, 0)
     assert count(circle({}, []), rule) == (0, 0, 0, 0)
 
 
 def test_a_publisher_without_subscription_reaches_all_subscribers() -> None:
-    # Nodes 2 to 15 and node 0 in a row: 15 sends, and it ends with subscriber 0.
+    # Nodes 2 to 15 and node 0 in a row: 15 sends, and the last node is subscriber 0.
     assert count(circle({}, [0, 4]), "po") == (15, 13, 2, 3 + 15)
 
 
-def test_one_node_sends_nothing() -> None:
+def test_a_ring_of_one_node_sends_nothing() -> None:
     alone = Overlay(make_interests(1, 1, [[0, 0]]), np.empty((0, 2), dtype=np.int64))
     assert count(alone, "pal", publisher=0) == (0, 0, 0, 0)
 
 
-def test_ranges_that_no_finger_leads_to_are_missed() -> None:
+def test_subscribers_in_ranges_without_a_finger_are_missed() -> None:
     interests = make_interests(4, 1, [[node, 0] for node in range(4)])
     path = Overlay(interests, np.array([[0, 1], [1, 2]]), directed=True)
     found = walk_ranges(path, np.array([[0, 0]]), "po")
@@ -86,20 +86,20 @@ def test_ranges_that_no_finger_leads_to_are_missed() -> None:
 
 
 def test_halves_are_those_of_positions_on_a_sparse_ring() -> None:
-    # Nodes 0 to 3 at the positions 0, 1, 2 and 2^63 + 5: the far half of the whole ring has 3 only.
+    # Nodes 0 to 3 at positions 0, 1, 2 and 2^63 + 5: only 3 is in the far half of the whole ring.
     position = np.array([0, 1, 2, 2**63 + 5], dtype=np.uint64)
     interests = make_interests(4, 1, [[0, 0], [1, 0]])
     edges = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
     sparse = Overlay(interests, edges, directed=True, position=position)
     full = Overlay(interests, edges, directed=True)
-    # On the full ring 2 is in the far half; on the sparse one the middle is reached by way of 2.
+    # On the full ring 2 is in the far half; on the sparse ring the middle is reached over 2.
     assert count(full, "pie", publisher=0) == (2, 1, 1, 1)
     assert count(sparse, "pie", publisher=0) == (1, 0, 1, 1)
     assert count(sparse, "pal", publisher=0) == (3, 2, 1, 1)
 
 
-def test_a_middle_that_no_node_follows_costs_nothing() -> None:
-    # No node is beyond the middle of the whole ring, so the root of the middle is 0 itself.
+def test_a_middle_without_a_node_after_it_costs_nothing() -> None:
+    # No node is after the middle of the whole ring, so the root of the middle is 0 itself.
     position = np.array([0, 1, 9], dtype=np.uint64)
     overlay = Overlay(
         make_interests(3, 1, [[0, 0], [1, 0]]),
@@ -110,8 +110,8 @@ def test_a_middle_that_no_node_follows_costs_nothing() -> None:
     assert count(overlay, "pal", publisher=0) == (1, 0, 1, 1)
 
 
-def test_a_middle_whose_root_is_beyond_the_range_costs_the_way_there() -> None:
-    # The range of 1 is positions 1 to 99: its middle is 50, after which 100 is the next node.
+def test_a_middle_whose_root_is_beyond_the_range_costs_the_path_to_it() -> None:
+    # The range of 1 is positions 1 to 99: its middle is 50, and the next node is at 100.
     position = np.array([0, 1, 2, 100], dtype=np.uint64)
     overlay = Overlay(
         make_interests(4, 1, [[1, 0], [2, 0], [3, 0]]),
@@ -119,7 +119,7 @@ def test_a_middle_whose_root_is_beyond_the_range_costs_the_way_there() -> None:
         directed=True,
         position=position,
     )
-    # 1 to 2, and 1 by way of 2 to 3, which is a subscriber but outside of the range.
+    # 1 to 2, and 1 over 2 to 3, which subscribes but is outside the range.
     assert count(overlay, "pal", span=99) == (1 + 2, 0, 1, 1)
 
 
@@ -132,7 +132,7 @@ def test_other_overlays_are_refused(kind: str, pubsub: str) -> None:
         cls.disseminate(overlay, np.empty((0, 2), dtype=np.int64), cls.Settings())
 
 
-def test_batches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_of_batches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     interests = draw(64, 20, 3)
     overlay = find_overlay("ring").make(
         interests, find_overlay("ring").Settings(), np.random.default_rng(1)
@@ -144,8 +144,8 @@ def test_batches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert walk_ranges(overlay, publications, "pal").total() == whole
 
 
-def test_path_lengths_are_those_of_an_independent_implementation() -> None:
-    # Chord at 10,000 nodes and 2,000 topics: 122 hops there, 112 in the paper.
+def test_path_lengths_equal_an_independent_implementation() -> None:
+    # Chord with 10,000 nodes and 2,000 topics: 122 hops there, 112 in the paper.
     interests = draw(10_000, 2_000, 20)
     cls = find_overlay("ring")
     overlay = cls.make(interests, cls.Settings(fingers="chord"), np.random.default_rng(1))

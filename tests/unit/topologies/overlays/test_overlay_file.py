@@ -1,4 +1,4 @@
-"""Overlay files: written by hand, written and read again, and in the wrong form."""
+"""Overlay files: written by hand, written and read again, and invalid ones."""
 
 import json
 from pathlib import Path
@@ -31,13 +31,13 @@ def test_three_keys_are_enough(tmp_path: Path) -> None:
     assert overlay.position is overlay.rendezvous is overlay.ids is overlay.kind is None
 
 
-def test_a_directed_edge_and_its_reverse_are_two(tmp_path: Path) -> None:
+def test_a_directed_edge_and_its_reverse_are_two_edges(tmp_path: Path) -> None:
     overlay = load_overlay(write(tmp_path, directed=True))
     assert overlay.fingers.tolist() == [[0, 1], [1, 2], [1, 0]]
     assert overlay.links.tolist() == [[0, 1], [1, 2]]
 
 
-def test_all_that_is_written_is_read(tmp_path: Path) -> None:
+def test_all_keys_are_written_and_read(tmp_path: Path) -> None:
     largest = 2**64 - 1
     overlay = Overlay(
         make_interests(3, 5, [[2, 4], [0, 0]]),
@@ -96,6 +96,7 @@ def test_edges_in_several_pieces_are_all_written(
         ({"position": [0, 1, -1]}, r"position\[2\]: expected 0 to 2\^64 - 1, found -1"),
         ({"rendezvous": [0]}, "rendezvous: expected 2, one for each topic; found 1"),
         ({"rendezvous": [0, 3]}, r"rendezvous\[1\]: expected a node number, 0 to 2; found 3"),
+        ({"rendezvous": [0, 2**63]}, r"rendezvous\[1\]: expected a node number, 0 to 2; found"),
         ({"ids": ["a", "b", "xyz"]}, r"ids\[2\]: expected 1 to 16 hexadecimal .* found 'xyz'"),
         (
             {"ids": ["a", "b", "0A"]},
@@ -104,15 +105,20 @@ def test_edges_in_several_pieces_are_all_written(
         ({"directed": 1}, "directed: expected bool, found 1"),
     ],
 )
-def test_a_wrong_file_gets_one_line(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_an_error_of_a_wrong_file_is_one_line(
+    changes: dict[str, Any], said: str, tmp_path: Path
+) -> None:
     path = write(tmp_path, **changes)
     with pytest.raises(TopologyError, match=said) as error:
         load_overlay(path)
     assert str(error.value).startswith(f"{path}: ") and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff\xfe", b""])
-def test_what_is_no_overlay_gets_one_line(content: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [b"{", b"[1]", b"\xff\xfe", b"", b"[" * 100_000, b'{"nodes": ' + b"9" * 5_000 + b"}"],
+)
+def test_an_error_of_a_file_without_an_overlay_is_one_line(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(content)
     with pytest.raises(TopologyError, match="expected .*, found") as error:

@@ -1,4 +1,4 @@
-"""Scribe and iScribe offline: counts by hand, edge cases, and values of others."""
+"""Scribe and iScribe offline: counts by hand, edge cases, and published values."""
 
 from dataclasses import replace
 from typing import Any
@@ -42,7 +42,7 @@ def expected(
 def test_scribe_by_hand() -> None:
     # Up: 3, 4, 5, 6 (the root). Down: 6 to 5, 4, 3, 2, 1. Subscribers are 1, 3 and 4.
     found = count(circle([1, 3, 4], root=6), [[3, 0]])
-    # Strangers: 5 and 6 on the way up; 5 and 2 on the way down. Delivered to 4 and 1.
+    # Not subscribed: 5 and 6 on the way up; 5 and 2 on the way down. Delivered to 4 and 1.
     assert found == expected(1, 3 + 5, 4, 2, 0, ((3 + 2) + (3 + 5)) / 2, 8)
 
 
@@ -59,20 +59,20 @@ def test_iscribe_by_hand() -> None:
     assert found == expected(1, 3 + 6, 2 + 3, 2, 0, ((3 + 3) + (3 + 6)) / 2, 9)
 
 
-def test_a_root_that_subscribes_gets_it_on_arrival() -> None:
+def test_a_root_that_subscribes_delivers_on_arrival() -> None:
     for pubsub in ("scribe", "iscribe"):
         found = count(circle([5, 6], root=6), [[5, 0]], pubsub)
         down = 1 if pubsub == "scribe" else 7
         assert found == expected(1, 1 + down, down - 1, 1, 0, 1, 1)
 
 
-def test_a_publisher_without_subscription_is_no_subscriber() -> None:
+def test_a_publisher_without_subscription_delivers_nothing() -> None:
     found = count(circle([4], root=6), [[5, 0]])
-    # 5 sends to 6, and receives its own event as a relay on the way down.
+    # 5 sends to 6, and receives its own event as a forwarder on the way down.
     assert found == expected(1, 1 + 2, 1 + 1, 1, 0, 3, 3)
 
 
-def test_a_topic_without_subscribers_costs_the_way_up() -> None:
+def test_a_topic_without_subscribers_costs_the_path_to_the_root() -> None:
     overlay = circle([], root=6)
     assert count(overlay, [[4, 0]]) == expected(1, 2, 2, 0, 0, None, None)
     assert count(overlay, [[4, 0]], root="cached") == expected(1, 1, 1, 0, 0, None, None)
@@ -88,13 +88,13 @@ def test_subscribers_that_routes_do_not_reach_are_missed() -> None:
     # A path from 0 to 7 instead of a circle: only nodes below 6 reach the root 6.
     overlay = replace(circle([1, 5, 7], root=6), edges=CIRCLE[:-1])
     found = count(overlay, [[5, 0], [7, 0]])
-    # From 5: one up, the tree down to 1, and 7 is missed. From 7: nothing is sent.
+    # From 5: one hop up, the tree down to 1; 7 is missed. From 7: nothing is sent.
     assert found == expected(2, 1 + 5, 1 + 3, 1, 3, 1 + 5, 6)
     inverse = count(overlay, [[5, 0], [7, 0]], "iscribe")
     assert inverse == expected(2, 1 + 1, 1, 1, 3, 1 + 1, 2)
 
 
-def test_topics_in_several_batches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_of_topics_in_several_batches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     overlay = build("ring", draw(64, 20, 3, "uniform"))
     publications = draw_publications(overlay.interests, 200, 0, np.random.default_rng(1))
     whole = count(overlay, publications)
@@ -103,7 +103,7 @@ def test_topics_in_several_batches_add_up(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("kind", ["pastry", "skip-net"])
-def test_iscribe_needs_positions(kind: str) -> None:
+def test_iscribe_requires_positions(kind: str) -> None:
     overlay = build(kind, draw(20, 5, 2, "uniform"))
     with pytest.raises(TopologyError, match=f"iscribe: expected .* by position, found {kind}"):
         count(overlay, [[0, 0]], "iscribe")
@@ -125,7 +125,7 @@ def build(kind: str, interests: Interests, **settings: Any) -> Overlay:
 
 
 @pytest.mark.parametrize(("popularity", "topics"), [("uniform", 1000), ("zipf", 1000)])
-def test_paths_on_random_fingers_are_those_of_an_independent_implementation(
+def test_paths_on_random_fingers_equal_an_independent_implementation(
     popularity: str, topics: int
 ) -> None:
     # 9.5 to 10.7 hops at 1,023 nodes in every reading of the BeaConvey paper that was tried.
@@ -133,13 +133,13 @@ def test_paths_on_random_fingers_are_those_of_an_independent_implementation(
     publications = draw_publications(overlay.interests, 1000, 2, np.random.default_rng(6))
     found = count(overlay, publications)
     assert 9.3 <= found["path_length"][0] <= 10.9
-    # iScribe costs as much as Scribe there: 1.003 on social graphs, 1.013 at most.
+    # iScribe costs as much as Scribe there: 1.003 on social graphs, at most 1.013.
     inverse = count(overlay, publications, "iscribe")
     assert inverse["pure_forwarding"] / found["pure_forwarding"] == pytest.approx(1, abs=0.05)
     assert found["missed"] == inverse["missed"] == found["duplicates"] == 0
 
 
-def test_messages_on_skip_net_are_those_of_an_independent_implementation() -> None:
+def test_messages_on_skip_net_equal_an_independent_implementation() -> None:
     # 100 publishers, cached root: 98,400 messages with 100 subscribers of 100,000 nodes, one seed.
     nodes, subscribers, topics = 100_000, 100, 20
     rng = np.random.default_rng(7)

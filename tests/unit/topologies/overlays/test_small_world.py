@@ -1,4 +1,4 @@
-"""Small-world overlays: each greedy step beside a full scan, invariants, values of others."""
+"""Small-world overlays: greedy steps compared with a full scan, invariants, published values."""
 
 from itertools import combinations
 from typing import Any
@@ -38,7 +38,7 @@ from topologies.overlays.small_world import (
 def test_each_greedy_finger_contributes_most(
     nodes: int, topics: int, each: int, phases: Any, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # So few at once that contributions fall within a bucket, and between parts of it.
+    # So few pairs at once that contributions decrease within a bucket, and between parts of it.
     monkeypatch.setattr(greedy_pairs, "_PAIRS_AT_ONCE", 5)
     interests = draw(nodes, topics, each, seed=seed)
     count, rng = count_phases(nodes, phases), np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def test_each_greedy_finger_contributes_most(
 
 
 def test_ties_are_broken_at_random() -> None:
-    # Three nodes want one topic; phase 1 of node 0 may hold node 2 or 3.
+    # Three nodes subscribe to one topic; phase 1 of node 0 may have node 2 or 3.
     interests = make_interests(8, 1, [[0, 0], [2, 0], [3, 0]])
     tables = [
         make_fingers(interests, "greedy", "floor", np.random.default_rng(seed))
@@ -86,7 +86,7 @@ def test_planned_fingers_are_those_of_the_overlay() -> None:
     settings = SmallWorldSettings()
     overlay = find_overlay("small-world").make(interests, settings, np.random.default_rng(5))
     assert overlay.directed and overlay.edges.tolist() == finger_edges(np.array(planned)).tolist()
-    # Only which nodes have a topic in common matters, not its number.
+    # Only the nodes of a topic matter, not its number.
     renamed = [[10**9 + 7 * topic for topic in some] for some in wanted]
     assert plan_fingers(renamed, "greedy", "floor", seed=5) == planned
     assert plan_fingers(wanted, "greedy", "floor", seed=6) != planned
@@ -118,7 +118,7 @@ def test_pairs_are_those_with_common_topics(monkeypatch: pytest.MonkeyPatch) -> 
         assert ends.tolist() == np.column_stack((a, b))[pair].tolist()
 
 
-def test_support_is_that_of_others() -> None:
+def test_tco_support_equals_published_values() -> None:
     """An independent implementation has 57 % at 1,000 nodes, and RandomSW less than a fifth."""
     interests = draw(1_000, 2_000, 20, seed=1)
     kinds: tuple[SmallWorldFingers, ...] = ("random", "greedy")

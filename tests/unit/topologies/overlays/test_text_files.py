@@ -1,4 +1,4 @@
-"""Text files of interests, publications and weights, right and wrong."""
+"""Text files of interests, publications and weights, valid and invalid."""
 
 from pathlib import Path
 
@@ -27,14 +27,14 @@ def test_interests_with_comments_and_without_sizes(tmp_path: Path) -> None:
     assert interests.subscribers(0).tolist() == []
 
 
-def test_stated_sizes_hold(tmp_path: Path) -> None:
+def test_stated_sizes_are_used(tmp_path: Path) -> None:
     interests = load_interests(write(tmp_path, "# nodes 9 topics 7\n3 1\n"))
     assert (interests.nodes, interests.topics) == (9, 7)
     nobody = load_interests(write(tmp_path, "#nodes 2 topics 0\n"))
     assert (nobody.nodes, nobody.topics, len(nobody)) == (2, 0, 0)
 
 
-def test_interests_are_read_as_written(tmp_path: Path) -> None:
+def test_written_interests_can_be_read(tmp_path: Path) -> None:
     interests = make_interests(5, 4, [[4, 0], [1, 3], [1, 0]])
     save_interests(interests, tmp_path / "interests.txt")
     again = load_interests(tmp_path / "interests.txt")
@@ -53,10 +53,11 @@ def test_interests_are_read_as_written(tmp_path: Path) -> None:
         ("0 99999999999\n", "line 1: expected `node topic`, whole numbers of up to 9 digits"),
         ("# nodes 2 topics 2\n0 1\n2 0\n", "line 3: expected a node number, 0 to 1; found 2"),
         ("# nodes 2 topics 2\n0 2\n", "line 2: expected a topic number, 0 to 1; found 2"),
+        (f"# nodes {'9' * 5000} topics 2\n", "line 1: expected `# nodes N topics M`, .* 9 digits"),
         ("# nodes 0 topics 2\n", "nodes: expected 1 to 100,000,000, found 0"),
     ],
 )
-def test_wrong_interests_get_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_an_error_of_wrong_interests_is_one_line(text: str, said: str, tmp_path: Path) -> None:
     path = write(tmp_path, text)
     with pytest.raises(TopologyError, match=said) as error:
         load_interests(path)
@@ -77,7 +78,7 @@ def test_publications_keep_their_order(tmp_path: Path) -> None:
         ("0 2\n", "line 1: expected a topic number, 0 to 1; found 2"),
     ],
 )
-def test_wrong_publications_get_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_an_error_of_wrong_publications_is_one_line(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=said):
         load_publications(write(tmp_path, text), 3, 2)
 
@@ -94,10 +95,11 @@ def test_weights_are_a_matrix(tmp_path: Path) -> None:
         ("0 x\n1 0\n", "line 1: expected a number, 0 or more; found 'x'"),
         ("0 -1\n-1 0\n", "line 1: expected a number, 0 or more; found '-1'"),
         ("0 nan\n1 0\n", "line 1: expected a number, 0 or more; found 'nan'"),
+        ("0 1e999\n1 0\n", "line 1: expected a number, 0 or more; found '1e999'"),
         ("0 1\n2 0\n", "expected a symmetric matrix, found 1 from 0 to 1 and 2 back"),
     ],
 )
-def test_wrong_weights_get_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_an_error_of_wrong_weights_is_one_line(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=said):
         load_weights(write(tmp_path, text), 2)
 
