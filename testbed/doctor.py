@@ -136,5 +136,5 @@ def _open_files() -> Finding:
 
 def _processors() -> Finding:
     count = len(os.sched_getaffinity(0))
-    remedy = "" if count > 1 else "give the machine a second processor; delays will be late"
+    remedy = "" if count > 1 else "give the machine a second processor; with one, packets are late"
     return Finding("processors", count > 1, str(count), is_needed=False, remedy=remedy)

@@ -156,8 +156,8 @@ METRICS = (
         "topic_connected",
         "share",
         "Topic-connectivity",
-        "Share of topics whose subscribers are connected among themselves; topics with one "
-        "subscriber or none are.",
+        "Share of topics whose subscribers are connected among themselves; topics with "
+        "at most one subscriber count as connected.",
         Group.TOPICS,
         _TOPICS,
         lambda evidence: described(evidence).topic_connected,

@@ -158,10 +158,10 @@ METRICS = (
         "delivery",
         "deliveries",
         "Deliveries",
-        "Deliveries expected at subscribers whose agents ran during the whole run, how many of "
-        "them were made (delivered), were made twice (duplicates), and were made without a "
-        "matching subscription (unasked). Unsteady ones are expected at agents that ended or "
-        "restarted.",
+        "Deliveries expected at subscribers whose agents ran during the whole run, and how many of "
+        "them were made (delivered). Further deliveries of an event to the same host (duplicates), "
+        "and deliveries without a matching subscription (unasked). `unsteady_` counts are those at "
+        "agents that ended or restarted.",
         Group.EVENTS,
         (Input.EVENTS,),
         delivery,

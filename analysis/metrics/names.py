@@ -41,8 +41,8 @@ def name_number(name: str) -> NumberName:
         words, unit = name_number(key)
         return NumberName(f"{metric.label}: {words}", unit)
     unit = "" if key == "count" else "s" if key.endswith("_s") else metric.unit
-    words = _COMMON_PARTS.get(key) or key.removesuffix("_s").replace("_", " ").replace(".", ", ")
-    return NumberName(f"{metric.label}, {words}", unit)
+    steps = [_COMMON_PARTS.get(s) or s.replace("_", " ") for s in key.removesuffix("_s").split(".")]
+    return NumberName(", ".join([metric.label, *steps]), unit)
 
 
 def is_former(name: str, names: Container[str]) -> bool:

@@ -147,7 +147,7 @@ def _session(master: str, is_brief: bool) -> Iterator["SparkSession"]:
         clear_failures(master),
         open_session(master, "tdo analyze", is_brief=is_brief) as spark,
     ):
-        _say(f"Spark with master {master} in {time.perf_counter() - start:.1f} s")
+        _say(f"Spark started in {time.perf_counter() - start:.1f} s, master {master}")
         if master.startswith("local"):
             yield spark
             return

@@ -24,7 +24,9 @@ _BENCHES = {
 
 def add_parser(commands: Any) -> None:
     """Add `bench` to the commands."""
-    parser = commands.add_parser("bench", help="measure the testbed, side by side with other tools")
+    parser = commands.add_parser(
+        "bench", help="measure the testbed, and compare it with other tools"
+    )
     names = parser.add_subparsers(metavar="NAME", required=True)
     for name, text in _BENCHES.items():
         bench = names.add_parser(name, help=text)

@@ -11,7 +11,7 @@ from testbed.doctor import Finding, can_emulate, examine
 def add_parser(commands: Any) -> None:
     """Add `doctor` to the commands."""
     parser = commands.add_parser(
-        "doctor", help="check what this machine can do, with a command to fix each miss"
+        "doctor", help="check what this machine can do, and print a command to fix each problem"
     )
     parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_run)
@@ -29,6 +29,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _line(finding: Finding) -> str:
-    mark = "ok  " if finding.is_good else "MISS" if finding.is_needed else "note"
+    mark = "ok  " if finding.is_good else "FAIL" if finding.is_needed else "note"
     remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
     return f"{mark}  {finding.name:20} {finding.found}{remedy}"

@@ -11,7 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser, file_help: str) -> None:
     """Add the file, and what changes its keys."""
     parser.add_argument("file", type=Path, help=file_help)
     parser.add_argument(
-        "--backend", choices=BACKENDS, help="emulation requires root; default: that of the file"
+        "--backend",
+        choices=BACKENDS,
+        help="backend of the run; emulation requires root; default: that of the file",
     )
     parser.add_argument(
         "--seed",

@@ -15,9 +15,9 @@ def add_parser(commands: Any) -> None:
     """Add `list` to the commands."""
     parser = commands.add_parser("list", help="list kinds with their settings, or runs")
     things = parser.add_subparsers(metavar="WHAT", required=True)
-    kinds = things.add_parser("kinds", help="all kinds of all sections, with their settings")
+    kinds = things.add_parser("kinds", help="list all kinds of all sections, with their settings")
     kinds.set_defaults(run=_list_kinds)
-    runs = things.add_parser("runs", help="all runs in the results folder, newest first")
+    runs = things.add_parser("runs", help="list all runs in the results folder, newest first")
     runs.add_argument(
         "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
     )

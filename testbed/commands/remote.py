@@ -18,24 +18,31 @@ def add_parser(commands: Any) -> None:
     remote = commands.add_parser("remote", help="run on another machine over SSH")
     actions = remote.add_subparsers(metavar="ACTION", required=True)
     _add_run(actions)
-    status = actions.add_parser("status", help="print the state of runs there")
+    status = actions.add_parser("status", help="print the state of runs on the other machine")
     _add_place(status)
     status.add_argument(
-        "id", nargs="?", metavar="RUN", help="id of a run, or the beginning of the id"
+        "id",
+        nargs="?",
+        metavar="RUN",
+        help="id of a run, or the beginning of the id; default: all",
     )
     status.add_argument(
         "--follow", action="store_true", help="print the output of the run until it ends"
     )
     status.add_argument("--json", action="store_true", help="end the output with one JSON object")
     status.set_defaults(run=_status)
-    fetch = actions.add_parser("fetch", help="copy the results of a run to this machine")
+    fetch = actions.add_parser(
+        "fetch", help="copy the results of a run from the other machine to this one"
+    )
     _add_place(fetch)
     fetch.add_argument("id", metavar="RUN", help="id of a run, or the beginning of the id")
     fetch.add_argument(
         "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
     )
     fetch.set_defaults(run=_fetch)
-    clean = actions.add_parser("clean", help="remove what was sent there, except results")
+    clean = actions.add_parser(
+        "clean", help="remove what was sent to the other machine, and keep the results there"
+    )
     _add_place(clean)
     clean.add_argument(
         "--runs",
@@ -46,7 +53,9 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_run(actions: Any) -> None:
-    parser = actions.add_parser("run", help="send an experiment, run it there, fetch the results")
+    parser = actions.add_parser(
+        "run", help="run an experiment on the other machine, and fetch the results"
+    )
     _add_place(parser)
     experiment_options.add_arguments(
         parser, "an experiment file on this machine; lists in it make a sweep"
@@ -60,27 +69,32 @@ def _add_run(actions: Any) -> None:
         "--no-fetch", action="store_true", help="do not copy the results to this machine"
     )
     parser.add_argument(
-        "--beside", action="store_true", help="start even if another emulated run is going on there"
+        "--beside",
+        action="store_true",
+        help="start even if another emulated run is in progress there",
     )
     parser.add_argument(
         "--environment",
         metavar="DIR",
-        help="a Python environment there with the testbed's dependencies; default: a new one",
+        help="Python environment there that has the testbed's dependencies; default: a new one",
     )
     parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_run)
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("host", metavar="HOST", help="host as for ssh")
+    parser.add_argument("host", metavar="HOST", help="the other machine, as a host for ssh")
     parser.add_argument(
-        "--ssh-config", type=Path, metavar="FILE", help="an SSH configuration; default: that of ssh"
+        "--ssh-config",
+        type=Path,
+        metavar="FILE",
+        help="file of an SSH configuration; default: that of ssh",
     )
     parser.add_argument(
         "--folder",
         default=".tdo",
         metavar="DIR",
-        help="folder there for all files of the testbed; default: ~/.tdo",
+        help="folder of the testbed on the other machine; default: ~/.tdo",
     )
 
 
@@ -142,7 +156,8 @@ def _status(options: argparse.Namespace) -> int:
     with reach(_place(options), _say) as far:
         if options.id is None:
             answer = read_status(far)
-            print_status(answer["runs"], answer["networks"])
+            start = f"tdo remote run {options.host} FILE"
+            print_status(answer["runs"], answer["networks"], start)
         else:
             answer = find_run(far, options.id)
             if options.follow:

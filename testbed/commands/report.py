@@ -23,7 +23,7 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=_report)
     opening = commands.add_parser("open", help="open the report of a run in the browser")
     opening.add_argument(
-        "directory", type=Path, nargs="?", help="a run directory; default: that of the newest run"
+        "directory", type=Path, nargs="?", help="a run directory; default: the newest run"
     )
     opening.add_argument(
         "--out", type=Path, default=Path("results"), help="folder of the results; default: results"

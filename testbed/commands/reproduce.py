@@ -48,13 +48,14 @@ def add_parser(commands: Any) -> None:
         "--scale",
         choices=_SCALES,
         default="small",
-        help="small: reduced sizes, minutes; paper: the sizes of the paper; default: small",
+        help="small: reduced sizes, some minutes; paper: the sizes of the paper; default: small",
     )
     parser.add_argument(
         "--backend",
         choices=BACKENDS,
         default="simulation",
-        help="emulated runs run one after another, in real time; default: simulation",
+        help="backend of the runs; emulated ones take real time, one after another; "
+        "default: simulation",
     )
     parser.add_argument(
         "--set",

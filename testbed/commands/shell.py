@@ -33,7 +33,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "shell", help="build a network and open Mininet's prompt; requires root"
     )
-    parser.add_argument("file", type=Path, help="an experiment, or a topology in any known format")
+    parser.add_argument(
+        "file", type=Path, help="an experiment, or a topology file that `topology import` reads"
+    )
     parser.add_argument(
         "-c",
         dest="commands",

@@ -24,7 +24,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("results"), help="folder of the results; default: results"
     )
-    parser.add_argument("--all", action="store_true", help="also list runs that ended long ago")
+    parser.add_argument(
+        "--all", action="store_true", help="list all runs that ended, not only the last ten"
+    )
     parser.add_argument("--json", action="store_true", help="end the output with one JSON object")
     parser.set_defaults(run=_run)
 
@@ -52,10 +54,12 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def print_status(runs: Sequence[Run], networks: Sequence[Mapping[str, Any]]) -> None:
-    """Print a line for each run, and one for each network of other commands."""
+def print_status(
+    runs: Sequence[Run], networks: Sequence[Mapping[str, Any]], start: str = "tdo run FILE --detach"
+) -> None:
+    """Print a line for each run, and one for each network; `start` is the command for a new run."""
     if not runs and not networks:
-        print("no runs; `tdo run FILE --detach` starts one")
+        print(f"no runs; `{start}` starts one")
     widths = [
         max((len(cells[place]) for cells in map(_cells, runs)), default=0) for place in (0, 1, 2)
     ]

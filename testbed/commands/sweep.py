@@ -42,7 +42,7 @@ def run_sweep(sweep: Sweep, options: argparse.Namespace) -> int:
     backends = {swept.experiment.backend for swept in sweep.experiments}
     if "emulation" in backends:
         require_root(f"run {options.file}")
-    print(f"{sweep.name}: a sweep of {' and '.join(sorted(backends))}", flush=True)
+    print(f"{sweep.name}: sweep, {' and '.join(sorted(backends))}", flush=True)
     measure = None if options.no_report else load_measure()
     directory = SweepDirectory.of(sweep, options.out)
     carriers = make_carriers(options, measure)

@@ -28,7 +28,7 @@ from topologies.waxman import generate_waxman
 from topologies.waxman_hierarchical import generate_waxman_hierarchical
 
 _DOMAIN_SIZES = {
-    "transit_domains": "transit domains",
+    "transit_domains": "number of transit domains",
     "routers_per_transit_domain": "transit routers in a domain, on average",
     "stub_domains_per_transit_router": "stub domains on a transit router, on average",
     "routers_per_stub_domain": "routers in a stub domain, on average",
@@ -53,15 +53,18 @@ def add_parser(commands: Any) -> None:
 def _add_generate(actions: Any) -> None:
     parser = actions.add_parser("generate", help="make an underlay from a seed")
     models = parser.add_subparsers(metavar="MODEL", required=True)
-    waxman = models.add_parser("waxman", help="Waxman's model as BRITE grows it")
+    waxman = models.add_parser("waxman", help="make a Waxman network as BRITE does")
     _add_waxman_arguments(waxman)
     waxman.set_defaults(run=_run_generate, make=_make_waxman)
     hierarchical = models.add_parser(
-        "waxman-hierarchical", help="Waxman's model on two levels, as BRITE's top-down mode"
+        "waxman-hierarchical",
+        help="make a Waxman network on two levels, as BRITE's top-down mode does",
     )
     _add_hierarchy_arguments(hierarchical)
     hierarchical.set_defaults(run=_run_generate, make=_make_waxman_hierarchical)
-    transit_stub = models.add_parser("transit-stub", help="transit-stub as GT-ITM makes it")
+    transit_stub = models.add_parser(
+        "transit-stub", help="make a transit-stub network as GT-ITM does"
+    )
     _add_transit_stub_arguments(transit_stub)
     transit_stub.set_defaults(run=_run_generate, make=_make_transit_stub)
     for model in (waxman, hierarchical, transit_stub):
@@ -98,7 +101,10 @@ def _add_hierarchy_arguments(parser: argparse.ArgumentParser) -> None:
     default = PAPER_HIERARCHY
     _add_waxman_arguments(parser)
     parser.add_argument(
-        "--autonomous-systems", type=int, metavar="N", help="default: in proportion to the routers"
+        "--autonomous-systems",
+        type=int,
+        metavar="N",
+        help="number of autonomous systems; default: in proportion to the routers",
     )
     parser.add_argument(
         "--links-per-system",
@@ -133,7 +139,7 @@ def _add_transit_stub_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name, text in _DOMAIN_SIZES.items():
         parser.add_argument(
-            _option(name), type=int, metavar="N", help=f"{text}; default: by --routers"
+            _option(name), type=int, metavar="N", help=f"{text}; default: chosen by --routers"
         )
     for name, probability in (("domain", 0.5), ("transit", 0.6), ("stub", 0.42)):
         parser.add_argument(
@@ -156,7 +162,7 @@ def _add_transit_stub_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_import(actions: Any) -> None:
     parser = actions.add_parser("import", help="convert a file of another tool")
-    parser.add_argument("file", type=Path, help="a file in a format of --format")
+    parser.add_argument("file", type=Path, help="a file in one of the formats of --format")
     known = "; ".join(f"{name}: {format.description}" for name, format in FORMATS.items())
     parser.add_argument(
         "--format",

@@ -40,7 +40,10 @@ class Experiment:
     backend: Annotated[
         Backend, Meta(description="a real network of namespaces (root), or the simulator")
     ] = "emulation"
-    duration_s: Annotated[float, Meta(gt=0, description="length of the run")] = 10.0
+    duration_s: Annotated[
+        float,
+        Meta(gt=0, description="length of the run; an emulated run takes time_scale times as long"),
+    ] = 10.0
     time_scale: Annotated[
         float,
         Meta(
@@ -61,7 +64,10 @@ class Experiment:
     ] = 0.0
     capture: Annotated[
         Literal["all", "headers", "none"],
-        Meta(description="what is recorded of the packets on every link"),
+        Meta(
+            description="packets recorded on every link: all, complete; headers, their first 96 "
+            "bytes; none, nothing"
+        ),
     ] = "all"
     capture_max_mb: Annotated[
         int, Meta(ge=0, description="largest capture; 0: half of the free disk space (emulation)")

@@ -18,7 +18,7 @@ class FileSettings(TopologySettings, frozen=True, kw_only=True):
 
 
 class TopologyFile(Topology):
-    """An underlay from a file: one of ours, or of a tool that `tdo topology import` knows."""
+    """An underlay from a file in the testbed's format or one that `tdo topology import` reads."""
 
     Settings: ClassVar[type[TopologySettings]] = FileSettings
 

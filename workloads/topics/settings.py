@@ -89,7 +89,8 @@ class UniformSettings(TopicSettings, frozen=True, kw_only=True):
     topic_sizes: Annotated[
         Literal["drawn", "equal"],
         Meta(
-            description="equal: each topic has the same number of peers; needs topics_per_peer = 1"
+            description="equal: each topic has the same number of peers; requires "
+            "topics_per_peer = 1"
         ),
     ] = "drawn"
 

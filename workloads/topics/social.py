@@ -27,7 +27,10 @@ class SocialSettings(TopicEventSettings, frozen=True, kw_only=True):
     ] = ""
     links: Annotated[
         Links,
-        Meta(description="friends: both users of a link subscribe; follows: the first one does"),
+        Meta(
+            description="friends: both users of a link subscribe to each other; follows: the first "
+            "user subscribes to the second"
+        ),
     ] = "friends"
     publishers: Annotated[
         SocialPublishers,

@@ -33,7 +33,10 @@ class SyntheticSettings(TopicEventSettings, frozen=True, kw_only=True):
 
     links: Annotated[
         Links,
-        Meta(description="friends: both users of a link subscribe; follows: the first one does"),
+        Meta(
+            description="friends: both users of a link subscribe to each other; follows: the first "
+            "user subscribes to the second"
+        ),
     ] = "friends"
     mean_links: Annotated[
         float, Meta(ge=2, le=1000, description="approximate mean number of topics of a peer")

@@ -16,9 +16,9 @@ class LandmarkSettings(Struct, frozen=True, kw_only=True):
     gossip_period_us: Annotated[
         int, Meta(ge=1, description="time between two exchanges in the first two epochs")
     ] = 500_000
-    later_gossip_period_us: Annotated[int, Meta(ge=1, description="the same after that")] = (
-        2_000_000
-    )
+    later_gossip_period_us: Annotated[
+        int, Meta(ge=1, description="time between two exchanges in later epochs")
+    ] = 2_000_000
     gossip_rounds: Annotated[
         int, Meta(ge=1, description="rounds of an epoch, at whose end landmarks are elected")
     ] = 16

@@ -44,7 +44,7 @@ class WalkSettings(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             lt=1,
-            description="MLink: share of its delay by which a path must exceed the direct delay",
+            description="MLink: share of a path's delay by which it must exceed the direct delay",
         ),
     ] = 0.02
     placement: Annotated[

@@ -11,7 +11,8 @@ class RingUpkeep(FailureDetectorSettings, frozen=True, kw_only=True):
     """How a ring is kept."""
 
     successors: Annotated[
-        int, Meta(ge=1, le=64, description="length of the successor list; at least log2 of peers")
+        int,
+        Meta(ge=1, le=64, description="length of the successor list; at least log2 of all peers"),
     ] = 16
     stabilise_s: Annotated[
         float, Meta(gt=0, description="time between two exchanges with the successor")

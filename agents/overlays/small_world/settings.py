@@ -17,8 +17,8 @@ class SmallWorldSettings(RingUpkeep, frozen=True, kw_only=True):
         SmallWorldFingers,
         Meta(
             description="finger of each phase of distance: chord, the first peer; random, any; "
-            "greedy, planned from all interests (GrSwico); learned, the best of those that gossip "
-            "tells of"
+            "greedy, planned from all interests (GrSwico); learned, the best of the peers known by "
+            "gossip"
         ),
     ] = "greedy"
     phases: Annotated[Rounding, Meta(description="rounding of log2 n to the number of phases")] = (
@@ -29,15 +29,15 @@ class SmallWorldSettings(RingUpkeep, frozen=True, kw_only=True):
         Meta(
             gt=0,
             description="learned: time between two exchanges; doubled while nothing "
-            "new is learned, up to 16 times",
+            "new is learned, up to 16 times this value",
         ),
     ] = 1.0
     learn_s: Annotated[
         float,
         Meta(
             ge=0,
-            description="learned: how long fingers follow what is learned, from the start or a "
-            "change of interests on; later only lost ones are replaced",
+            description="learned: time after the start or a change of interests in which fingers "
+            "change to better peers; later only lost fingers are replaced",
         ),
     ] = 30.0
     gossip_samples: Annotated[

@@ -60,7 +60,7 @@ _ASKERS = 3  # publishers that request a new tree
 
 
 class Content(Protocol):
-    """Forwards events over trees to those whose subscriptions match."""
+    """Forwards events over trees to peers with matching subscriptions."""
 
     Settings = ContentSettings
     messages = MESSAGES

@@ -62,7 +62,7 @@ class NsmfSettings(Struct, frozen=True, kw_only=True):
     """Settings of NSMF."""
 
     keep_s: Annotated[
-        float, Meta(gt=0, description="how long parts of events that are done are remembered")
+        float, Meta(gt=0, description="how long completed parts of events are remembered")
     ] = 60.0
 
 
@@ -71,7 +71,10 @@ class BeaConveySettings(NsmfSettings, frozen=True, kw_only=True):
 
     rule: Annotated[
         Rule,
-        Meta(description="pivots in the far half of a range: never, always, if a finger is there"),
+        Meta(
+            description="pivots in the far half of a range: po, never; pal, always; pie, if a "
+            "finger is there"
+        ),
     ] = "pie"
 
 
@@ -354,7 +357,7 @@ class Nsmf(Protocol):
 
 
 class BeaConvey(Nsmf):
-    """NSMF with pivots by a rule."""
+    """NSMF with pivots that the setting `rule` selects."""
 
     Settings = BeaConveySettings
 

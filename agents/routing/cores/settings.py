@@ -62,7 +62,11 @@ class CoreSettings(TreeSettings, frozen=True, kw_only=True):
     ] = 1_000
     psi: Annotated[
         int,
-        Meta(ge=1, le=10_000, description="number of last events by which interests are compared"),
+        Meta(
+            ge=1,
+            le=10_000,
+            description="number of most recent events by which interests are compared",
+        ),
     ] = 1_000
 
 

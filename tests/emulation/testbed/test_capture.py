@@ -1,4 +1,4 @@
-"""Captures hold every packet once for each link it crosses, as Wireshark's own tools see them."""
+"""Captures have every packet once for each link that it crosses, according to Wireshark's tools."""
 
 import json
 import os
@@ -31,7 +31,7 @@ from .test_runs import SMALL, perform
 
 
 def tshark(path: Path, *fields: str) -> list[tuple[str, ...]]:
-    """Some fields of every packet in a capture, as tshark reads it."""
+    """Some fields of every packet in a capture, read by tshark."""
     wanted = [word for field in fields for word in ("-e", field)]
     done = subprocess.run(
         ["tshark", "-r", str(path), "-T", "fields", *wanted],
@@ -43,7 +43,7 @@ def tshark(path: Path, *fields: str) -> list[tuple[str, ...]]:
 
 
 def capinfos(path: Path) -> str:
-    """What capinfos says about a capture; it fails if anything in it is broken."""
+    """The output of capinfos for a capture; capinfos fails if the file is damaged."""
     done = subprocess.run(["capinfos", "-M", str(path)], capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -69,7 +69,7 @@ def send(network: EmulatedNetwork, count: int, size: int = 64) -> None:
 
 
 def await_quiet(network: EmulatedNetwork) -> None:
-    """Wait until links carry nothing any more, which takes a while on a busy machine."""
+    """Wait until links carry no more packets; this takes longer on a busy machine."""
     before, deadline = -1, time.monotonic() + 30
     while carried(network) != before:
         assert time.monotonic() < deadline
@@ -81,7 +81,7 @@ def carried(network: EmulatedNetwork) -> int:
     return int(network.counts()["forwarded"])
 
 
-def test_a_ping_is_on_every_link_and_direction_of_its_way_once(
+def test_a_ping_is_once_on_every_link_and_direction_of_its_route(
     network: EmulatedNetwork, tmp_path: Path
 ) -> None:
     start = time.time() - network.clock.held_ns / 1e9
@@ -108,7 +108,7 @@ def test_a_ping_is_on_every_link_and_direction_of_its_way_once(
     assert (figures["bytes"], figures["files"]) == (file.stat().st_size, 1)
 
 
-def test_the_capture_times_of_a_packet_are_its_links_delays_apart(
+def test_capture_times_of_a_packet_differ_by_the_delays_of_links(
     network: EmulatedNetwork, tmp_path: Path
 ) -> None:
     if network.link_layer.kind != "delay-line":
@@ -125,7 +125,7 @@ def test_the_capture_times_of_a_packet_are_its_links_delays_apart(
         assert took[10] == pytest.approx(delay_s, abs=0.0005)
 
 
-def test_counts_equal_those_of_the_links(network: EmulatedNetwork, tmp_path: Path) -> None:
+def test_packet_counts_equal_those_of_the_links(network: EmulatedNetwork, tmp_path: Path) -> None:
     with Capture(network, tmp_path / "captures") as capture:
         send(network, 5_000)
         figures = capture.finish()
@@ -153,7 +153,7 @@ def test_every_link_end_is_an_interface_with_its_counts(
     assert "Capture application: tdo-testbed" in shown
 
 
-def test_what_a_link_loses_was_sent(tmp_path: Path) -> None:
+def test_packets_that_a_link_loses_are_captured_at_the_sender(tmp_path: Path) -> None:
     with (
         EmulatedNetwork(diamond(h1_r1=Channel(500, loss_percent=50))) as network,
         Capture(network, tmp_path / "captures") as capture,
@@ -167,7 +167,7 @@ def test_what_a_link_loses_was_sent(tmp_path: Path) -> None:
     assert figures["packets"] == counts["forwarded"] + counts["lost"]
 
 
-def test_headers_are_short_and_lengths_true(network: EmulatedNetwork, tmp_path: Path) -> None:
+def test_headers_are_cut_and_lengths_are_true(network: EmulatedNetwork, tmp_path: Path) -> None:
     with Capture(network, tmp_path / "captures", "headers"):
         send(network, 10, size=1_000)
         send(network, 10, size=10)
@@ -177,14 +177,14 @@ def test_headers_are_short_and_lengths_true(network: EmulatedNetwork, tmp_path: 
     assert lengths == {("96", "1028", "1008"): 10, ("38", "38", "18"): 10}
 
 
-def test_large_packets_are_whole(network: EmulatedNetwork, tmp_path: Path) -> None:
+def test_large_packets_are_complete(network: EmulatedNetwork, tmp_path: Path) -> None:
     with Capture(network, tmp_path / "captures"):
         send(network, 10, size=1_472)
     (file,) = (tmp_path / "captures").iterdir()
     assert set(tshark(file, "frame.cap_len", "frame.len")) >= {("1500", "1500")}
 
 
-def test_files_are_rotated_and_each_is_complete(network: EmulatedNetwork, tmp_path: Path) -> None:
+def test_each_rotated_file_is_complete(network: EmulatedNetwork, tmp_path: Path) -> None:
     folder = tmp_path / "captures"
     with Capture(network, folder, file_bytes=50_000) as capture:
         send(network, 1_000)
@@ -199,7 +199,7 @@ def test_files_are_rotated_and_each_is_complete(network: EmulatedNetwork, tmp_pa
         assert "Name = r2-r4" in capinfos(file)
 
 
-def test_the_disk_bound_holds_and_what_is_missing_is_counted(
+def test_files_stay_below_the_disk_limit_and_missing_packets_are_counted(
     network: EmulatedNetwork, tmp_path: Path
 ) -> None:
     folder = tmp_path / "captures"
@@ -216,7 +216,7 @@ def test_the_disk_bound_holds_and_what_is_missing_is_counted(
 
 
 def judge_capture(figures: dict[str, Any]) -> list[str]:
-    """The reasons against a run of which only the capture is in question."""
+    """The reasons in the verdict of a run whose only possible fault is the capture."""
     capture = {"vanished": 0, **figures}
     found = emulation_reasons({"links": {"forwarded": 1}, "processes": [], "capture": capture})
     return [reason.text for reason in found]
@@ -224,7 +224,7 @@ def judge_capture(figures: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one megabyte."""
+    """A file system of one megabyte."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
@@ -232,7 +232,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_full_disk_ends_the_files_and_not_the_run(
+def test_a_full_disk_ends_the_capture_but_not_the_run(
     network: EmulatedNetwork, small_disk: Path
 ) -> None:
     folder = small_disk / "captures"
@@ -246,7 +246,7 @@ def test_a_full_disk_ends_the_files_and_not_the_run(
     assert "No space left on device" in reason
 
 
-def test_drops_are_a_reason_and_none_are_not() -> None:
+def test_dropped_packets_are_a_reason_of_the_verdict() -> None:
     whole = {"packets": 10, "dropped": 0, "unwritten": 0, "full": None}
     assert judge_capture(whole) == []
     (reason,) = judge_capture(whole | {"dropped": 3})
@@ -257,7 +257,7 @@ def test_drops_are_a_reason_and_none_are_not() -> None:
     assert "it broke" in reason
 
 
-def test_a_link_that_goes_and_comes_back_is_still_captured(
+def test_a_link_that_fails_and_recovers_is_still_captured(
     network: EmulatedNetwork, tmp_path: Path
 ) -> None:
     with Capture(network, tmp_path / "captures") as capture:
@@ -273,10 +273,10 @@ def test_a_link_that_goes_and_comes_back_is_still_captured(
     assert figures["packets"] == carried(network)
 
 
-def test_the_capture_gives_up_root_and_its_files_do_not(
+def test_the_capture_process_and_its_files_do_not_belong_to_root(
     network: EmulatedNetwork, tmp_path: Path
 ) -> None:
-    tmp_path.chmod(0o700)  # as is /root, where results may be
+    tmp_path.chmod(0o700)  # not readable by others, like /root, where results may be
     with Capture(network, tmp_path / "captures") as capture:
         (process,) = capture.processes
         status = Path(f"/proc/{process}/status").read_text()
@@ -286,7 +286,7 @@ def test_the_capture_gives_up_root_and_its_files_do_not(
     assert {path.stat().st_uid for path in owned} == {0}
 
 
-def test_a_folder_that_is_there_is_refused(network: EmulatedNetwork, tmp_path: Path) -> None:
+def test_an_existing_folder_is_refused(network: EmulatedNetwork, tmp_path: Path) -> None:
     with (
         pytest.raises(EmulationError, match="expected to make a new folder"),
         Capture(network, tmp_path),
@@ -295,9 +295,7 @@ def test_a_folder_that_is_there_is_refused(network: EmulatedNetwork, tmp_path: P
     assert tmp_path.stat().st_uid == 0
 
 
-def test_a_capture_that_dies_does_not_take_the_run_along(
-    network: EmulatedNetwork, tmp_path: Path
-) -> None:
+def test_a_capture_that_dies_does_not_end_the_run(network: EmulatedNetwork, tmp_path: Path) -> None:
     with Capture(network, tmp_path / "captures") as capture:
         os.kill(capture.processes[0], signal.SIGKILL)
         figures = capture.finish()
@@ -349,7 +347,7 @@ with EmulatedNetwork(load_underlay(Path(sys.argv[1]))) as network:
 
 
 @pytest.mark.parametrize("what", ["all", "headers"])
-def test_a_run_has_its_packets_and_their_time(what: str, tmp_path: Path) -> None:
+def test_a_run_has_its_packets_with_their_times(what: str, tmp_path: Path) -> None:
     outcome = perform(replace(SMALL, capture=what), tmp_path)
     figures = outcome.figures["capture"]
     folder = outcome.path / "captures"
@@ -363,13 +361,13 @@ def test_a_run_has_its_packets_and_their_time(what: str, tmp_path: Path) -> None
     assert SMALL.duration_s - 2 < max(run_times) < SMALL.duration_s + 1
 
 
-def test_a_run_without_capture_has_no_folder_for_it(tmp_path: Path) -> None:
+def test_a_run_without_capture_has_no_folder_for_captures(tmp_path: Path) -> None:
     outcome = perform(replace(SMALL, duration_s=1.0, capture="none"), tmp_path)
     assert not (outcome.path / "captures").exists()
     assert "capture" not in outcome.figures
 
 
-def test_the_bound_of_the_experiment_reaches_the_capture(tmp_path: Path) -> None:
+def test_the_disk_limit_of_the_experiment_is_that_of_the_capture(tmp_path: Path) -> None:
     overlay = {"kind": "hello", "greetings": 400, "period_us": 5_000}
     outcome = perform(replace(SMALL, overlay=overlay, capture_max_mb=1), tmp_path)
     assert outcome.verdict == "degraded"
@@ -377,7 +375,7 @@ def test_the_bound_of_the_experiment_reaches_the_capture(tmp_path: Path) -> None
     assert any("the limit of 1 MB was reached" in reason for reason in outcome.reasons)
 
 
-def test_the_shell_captures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_captures_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     topology = tmp_path / "topology.json"
     save_underlay(diamond(), topology)
     folder = tmp_path / "captures"

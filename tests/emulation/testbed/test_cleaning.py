@@ -1,4 +1,4 @@
-"""Nothing is left of a network, however it ends, and nothing of anybody else is touched."""
+"""After a network ends in any way, nothing of it remains, and nothing else is touched."""
 
 import random
 import signal
@@ -20,7 +20,7 @@ from topologies.waxman import generate_waxman
 
 
 def processes_of(run_id: str) -> list[str]:
-    """The command lines of all processes marked with a run's id."""
+    """The command lines of all processes with a run's id in their environment."""
     marker = f"{RUN_VARIABLE}={run_id}".encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -60,7 +60,7 @@ def test_stopping_twice_is_harmless() -> None:
     network.stop()
 
 
-def test_a_failing_build_leaves_nothing() -> None:
+def test_a_failed_build_leaves_nothing() -> None:
     network = EmulatedNetwork(diamond())
     network.link_layer.build = lambda *_: 1 / 0  # type: ignore[method-assign]
     with pytest.raises(ZeroDivisionError), network:
@@ -69,7 +69,9 @@ def test_a_failing_build_leaves_nothing() -> None:
     assert not network.ledger.path.exists()
 
 
-def test_a_ledger_of_an_earlier_boot_is_struck_off(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_of_a_network_of_an_earlier_boot_is_removed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     ledger = Ledger.begin()
     ledger.boot, ledger.owner = "another", 1
     ledger.write()
@@ -78,9 +80,9 @@ def test_a_ledger_of_an_earlier_boot_is_struck_off(capsys: pytest.CaptureFixture
     assert not ledger.path.exists()
 
 
-def test_a_process_that_was_being_started_is_ended_too() -> None:
+def test_a_process_that_was_starting_is_ended_too() -> None:
     ledger = Ledger.begin()
-    ledger.owner_started = 0  # as if it had ended
+    ledger.owner_started = 0  # as if the network had ended
     ledger.write()
     late = f"sleep 0.05; {RUN_VARIABLE}={ledger.run_id} exec sleep 1000"
     starting = subprocess.Popen(["sh", "-c", late])
@@ -96,13 +98,13 @@ def test_cleaning_leaves_a_running_network_alone(capsys: pytest.CaptureFixture[s
 
 
 def _ledgers() -> list[str]:
-    """All ledgers, those of other networks on this machine included."""
+    """The files of all networks, including other networks on this machine."""
     return [ledger.read_text() for ledger in LEDGERS.glob("*.json")]
 
 
 @pytest.fixture
 def strangers() -> Iterator[subprocess.Popen[bytes]]:
-    """Somebody else's namespace, bridge and process, which must survive everything."""
+    """A namespace, a bridge and a process of another program, which cleaning must not touch."""
     subprocess.run(["ip", "netns", "add", "stranger"], check=True)
     subprocess.run(["ip", "link", "add", "stranger0", "type", "bridge"], check=True)
     process = subprocess.Popen(["ip", "netns", "exec", "stranger", "sleep", "1000"])
@@ -125,7 +127,7 @@ def test_a_network_killed_at_any_moment_can_be_cleaned_up(
             [sys.executable, "-c", _BUILD_AND_STOP, str(topology)], stdout=subprocess.PIPE
         )
         assert victim.stdout is not None
-        victim.stdout.readline()  # its imports are done; what follows takes about 0.5 s
+        victim.stdout.readline()  # Imports are done; the rest takes about 0.5 s.
         time.sleep((sixth + chance.random()) * 0.1)
         victim.send_signal(how)
         run_id = victim.communicate()[0].decode().strip()

@@ -21,12 +21,12 @@ def test_claims_are_reproduced_by_emulation(
     changes = [part for change in SHORT for part in ("--set", change)]
     main(["reproduce", "T12", "--backend", "emulation", *changes, "--out", str(tmp_path), "--json"])
     (claim,) = json.loads(capsys.readouterr().out.splitlines()[-1])["claims"]
-    assert claim["runs"] + claim["failed"] == 2  # on a busy machine they may not be valid
+    assert claim["runs"] + claim["failed"] == 2  # On a busy machine, runs may not be valid.
     (table,) = tmp_path.glob("example1/sweep-*/runs.csv")
     with table.open() as file:
         rows = list(csv.DictReader(file))
     assert [row["error"] for row in rows] == ["", ""]
-    for row in rows:  # what the claim is about, beside what packets say
+    for row in rows:  # metrics of the claim, and metrics of packets
         assert int(row["events.crossings"]) > 0 < int(row["link_stress.total"])
         assert row["checks.copies_sent.ok"] == "True"
     (written,) = (tmp_path / "reproduce" / "small-emulation").glob("T12-seed-1-*.html")

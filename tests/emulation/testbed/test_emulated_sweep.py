@@ -1,4 +1,4 @@
-"""A sweep of emulated runs: one after another, each analysed and judged, and not twice."""
+"""A sweep of emulated runs: they run one after another, and each is analysed and judged once."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ greetings = 1
 
 
 class Swept(NamedTuple):
-    """A sweep that was done, and what the command said."""
+    """A finished sweep, and the output of the command."""
 
     path: Path
     lines: list[str]
@@ -44,7 +44,7 @@ def sweep(folder: Path) -> Swept:
     (folder / "few.toml").write_text(SWEEP)
     with redirect_stdout(io.StringIO()) as said:
         status = main(["run", str(folder / "few.toml"), "--out", str(folder), "--json"])
-    assert status in (0, 3)  # a busy machine may be late
+    assert status in (0, 3)  # A busy machine may be late.
     lines = said.getvalue().splitlines()
     return Swept(Path(json.loads(lines[-1])["path"]), lines)
 
@@ -54,13 +54,13 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return sweep(tmp_path_factory.mktemp("results"))
 
 
-def test_a_run_says_what_it_will_take_before_it_is_built(swept: Swept) -> None:
+def test_the_forecast_is_printed_before_a_run_is_built(swept: Swept) -> None:
     told = [line.split()[0] for line in swept.lines if line.startswith("    ")]
     assert told == ["this", "building", "starting", "analysing"]
     assert sum("this will take" in line for line in swept.lines) == 1
 
 
-def test_packets_are_measured_beside_records(swept: Swept) -> None:
+def test_rows_have_metrics_of_packets_and_of_records(swept: Swept) -> None:
     (row,) = swept.rows()
     assert row["checks.copies_sent.ok"] == "True"
     assert float(row["discovered_links"]) > 0 < int(row["packets.total"])
@@ -78,7 +78,7 @@ def test_an_emulated_run_can_be_repeated_from_its_directory(swept: Swept, tmp_pa
 
 
 @pytest.mark.slow
-def test_what_was_not_judged_yet_is_all_that_is_done_again(swept: Swept) -> None:
+def test_only_missing_verdicts_are_made_again(swept: Swept) -> None:
     run = swept.run()
     pretend_to_have_sent_more(run)
     verdict = json.loads((run / "verdict.json").read_text())

@@ -1,4 +1,4 @@
-"""Runs on another machine: a real OpenSSH server, a way to it that is cut, full disks."""
+"""Runs on another machine: a real OpenSSH server, an interrupted connection, full disks."""
 
 import contextlib
 import json
@@ -62,11 +62,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
 
 @pytest.fixture(scope="module")
 def guarded_server() -> Iterator[SshServer]:
-    """A server that sees a user with a password, sudo that asks for it, and no tun device.
+    """A server where the user has a password, sudo asks for it, and no tun device exists.
 
-    All of that is only so in the server's own view of the disk.
+    All of this is only in the server's mount namespace.
     """
-    with tempfile.TemporaryDirectory(prefix="tdo-guarded-") as name:  # open to all users
+    with tempfile.TemporaryDirectory(prefix="tdo-guarded-") as name:  # accessible to all users
         Path(name).chmod(0o755)
         yield from _serve_guarded(Path(name))
 
@@ -105,7 +105,7 @@ def _write_accounts(folder: Path) -> None:
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Path:
-    """An experiment that names a topology elsewhere."""
+    """An experiment that names a topology in another folder."""
     (tmp_path / "experiments").mkdir()
     (tmp_path / "underlays").mkdir()
     ring = tmp_path / "underlays" / "ring.json"
@@ -118,7 +118,7 @@ def experiment(tmp_path: Path) -> Path:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size_kb: int) -> Iterator[Path]:
-    """A folder with little room; the test is left out where mounting is not allowed."""
+    """A folder on a small file system; the test is skipped where mounting is not allowed."""
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", f"size={size_kb}k", "none", str(folder)]
     mounted = subprocess.run(words, check=False, capture_output=True, text=True)
@@ -131,7 +131,7 @@ def small_disk(folder: Path, size_kb: int) -> Iterator[Path]:
 
 
 def describe(directory: Path) -> dict[str, tuple[object, ...]]:
-    """Everything about a directory that is to be the same elsewhere."""
+    """Everything about a directory that must be equal on the other machine."""
     found: dict[str, tuple[object, ...]] = {}
     for path in (directory, *directory.rglob("*")):
         about = path.lstat()
@@ -142,14 +142,14 @@ def describe(directory: Path) -> dict[str, tuple[object, ...]]:
 
 
 def run_cut_off(arguments: list[str], way: FrailWay, far: Path) -> tuple[list[str], str]:
-    """Do a remote run, cutting the connection three times when it has begun."""
+    """Do a remote run, and cut the connection three times after the run has begun."""
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([TDO, *arguments], **both) as run:
         assert run.stdout is not None and run.stderr is not None
         said = [run.stdout.readline()]
         state = next(far.glob("results/.runs/*/state.json"))
         pid = json.loads(state.read_text())["pid"]
-        os.kill(pid, signal.SIGSTOP)  # so that it does not end before we are done
+        os.kill(pid, signal.SIGSTOP)  # so that it does not end too early
         for _ in range(3):
             way.wait_for_login()
             way.cut()
@@ -160,7 +160,7 @@ def run_cut_off(arguments: list[str], way: FrailWay, far: Path) -> tuple[list[st
     return [line.rstrip() for line in said], errors
 
 
-def test_a_run_and_a_fetch_that_are_cut_three_times_bring_the_very_same_directory(
+def test_a_run_and_a_fetch_that_are_cut_three_times_copy_the_identical_directory(
     server: SshServer, experiment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     way = FrailWay(server.port)
@@ -170,7 +170,7 @@ def test_a_run_and_a_fetch_that_are_cut_three_times_bring_the_very_same_director
     run = ["remote", "run", *place, str(experiment), "--environment", ENVIRONMENT, "--seed", "5"]
     options = ["--no-report", "--no-fetch", "--json"]
     said, errors = run_cut_off([*run, *options], way, tmp_path / "far")
-    assert errors.count("connection lost") == 1  # and tried until it was back
+    assert errors.count("connection lost") == 1  # and retried until the server was back
     progress = [line.strip() for line in said if " of 10 s" in line]
     assert progress == [f"{second} of 10 s" for second in (2, 4, 6, 8, 10)]
     outcome = json.loads(said[-1])
@@ -201,7 +201,9 @@ def test_a_run_and_a_fetch_that_are_cut_three_times_bring_the_very_same_director
 
 
 def _check_fetching_again(far: FarMachine, run: Run, near: Path, way: FrailWay) -> None:
-    """Complete files are kept; a partial file is continued if it is right, else fetched again."""
+    """Fetch again: complete files are kept, partial files are continued if correct, else fetched
+    again.
+    """
     there = Path(run["directory"])
     here = near / "far-gossip" / there.name
     assert fetch_run(far, run, near, print) == here
@@ -226,7 +228,7 @@ def _check_fetching_again(far: FarMachine, run: Run, near: Path, way: FrailWay) 
 
 
 def _check_tidying_runs(folder: Path, run: Run) -> None:
-    """When the runs go, too, nothing is left; what lies elsewhere is not touched."""
+    """Remove the runs: then nothing is left of the project, and other files are not touched."""
     outside = folder.with_name("outside")
     outside.mkdir()
     tidy(str(folder), [], [("none", str(outside))], is_busy=False)
@@ -257,7 +259,7 @@ def test_a_run_that_is_only_started_ends_with_one_json_object(
     assert json.loads(capfd.readouterr().out.splitlines()[-1])["phase"] == "finished"
 
 
-def test_a_key_that_is_unknown_changed_or_not_ours_is_refused_in_one_line(
+def test_an_unknown_changed_or_foreign_key_is_refused_in_one_line(
     server: SshServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.know(server.port, "other_host", known="changed")
@@ -282,7 +284,7 @@ def test_a_key_that_is_unknown_changed_or_not_ours_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
-def test_a_key_of_any_kind_is_taken_or_refused_in_one_line(
+def test_a_key_of_any_type_is_accepted_or_refused_in_one_line(
     kind: str, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     make_key(server.folder / f"friend_{kind}", kind)
@@ -298,7 +300,7 @@ def test_a_key_of_any_kind_is_taken_or_refused_in_one_line(
 
 @pytest.fixture
 def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An agent of the test's own, with no keys."""
+    """An agent only for the test, with no keys."""
     with tempfile.TemporaryDirectory(prefix="tdo-agent-") as folder:
         socket = Path(folder, "socket")
         words = ["ssh-agent", "-D", "-a", str(socket)]
@@ -312,7 +314,7 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("agent")
-def test_a_locked_key_is_used_from_the_agent_and_no_other_under_identities_only(
+def test_an_encrypted_key_is_used_from_the_agent_and_no_other_under_identities_only(
     server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     key, ask = server.folder / "locked", tmp_path / "ask"
@@ -336,7 +338,7 @@ def test_a_locked_key_is_used_from_the_agent_and_no_other_under_identities_only(
     assert main(status) == 0
 
 
-def test_vagrants_configuration_is_heeded_on_loopback_and_nowhere_else(server: SshServer) -> None:
+def test_vagrants_configuration_is_followed_only_on_loopback(server: SshServer) -> None:
     config = server.folder / "vagrant"
     config.write_text(
         f"Host default\n  HostName 127.0.0.1\n  User root\n  Port {server.port}\n"
@@ -360,7 +362,7 @@ def test_vagrants_configuration_is_heeded_on_loopback_and_nowhere_else(server: S
         check.judge_unknown(destination, "192.168.121.7", first)
 
 
-def test_a_machine_behind_another_is_reached_through_it(server: SshServer) -> None:
+def test_a_machine_is_reached_through_a_jump_host(server: SshServer) -> None:
     config = server.write_config("jump")
     text = config.read_text()
     config.write_text(text + text.replace("Host far", "Host behind") + "  ProxyJump far\n")
@@ -368,7 +370,7 @@ def test_a_machine_behind_another_is_reached_through_it(server: SshServer) -> No
         assert session.persist(lambda connection: connection.run("echo $0 >&2; exit 7")).status == 7
 
 
-def test_a_far_machine_without_python_is_refused_in_one_line(
+def test_a_remote_machine_without_python_is_refused_in_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with serving(tmp_path / "bare", "SetEnv PATH=/nonexistent\n") as server:
@@ -376,7 +378,7 @@ def test_a_far_machine_without_python_is_refused_in_one_line(
     assert "expected python3 there, found none" in capfd.readouterr().err
 
 
-def test_a_shell_there_may_greet_but_has_to_do_what_it_is_told(
+def test_a_remote_shell_may_print_a_greeting_but_must_run_the_command(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     answers = {'echo hello; eval "$SSH_ORIGINAL_COMMAND"': (0, ""), "echo hello": (1, "hello; let")}
@@ -388,7 +390,7 @@ def test_a_shell_there_may_greet_but_has_to_do_what_it_is_told(
         assert told in said and "Traceback" not in said
 
 
-def test_sudo_is_understood_whatever_language_it_speaks(tmp_path: Path) -> None:
+def test_messages_of_sudo_are_recognised_in_any_language(tmp_path: Path) -> None:
     sudo = tmp_path / "bin" / "sudo"
     sudo.parent.mkdir()
     sudo.write_text(
@@ -405,7 +407,7 @@ def test_sudo_is_understood_whatever_language_it_speaks(tmp_path: Path) -> None:
                 far.become_root()
 
 
-def test_a_full_disk_there_is_told_before_and_while_sending(
+def test_a_full_remote_disk_is_reported_before_and_while_sending(
     server: SshServer, tmp_path: Path
 ) -> None:
     big = tmp_path / "big"
@@ -416,7 +418,7 @@ def test_a_full_disk_there_is_told_before_and_while_sending(
         with reach(place, print) as far, pytest.raises(RemoteError, match="MB free to send, found"):
             far.send(parcel, "projects")
         with reach(place, print) as far:
-            far.facts = replace(far.facts, free_mb=1e6)  # it filled up after we asked
+            far.facts = replace(far.facts, free_mb=1e6)  # The disk filled up after the check.
             with pytest.raises(RemoteError, match=r"expected to write 3.0 MB, found"):
                 far.send(parcel, "projects")
     with small_disk(tmp_path / "tight", 5_000) as tight:
@@ -427,8 +429,8 @@ def test_a_full_disk_there_is_told_before_and_while_sending(
         assert not [path for path in tight.rglob("*") if path.is_file()]
 
 
-@pytest.mark.usefixtures("network")  # which goes on
-def test_what_goes_on_there_and_what_is_missing_there_stop_an_emulated_run(
+@pytest.mark.usefixtures("network")  # which keeps running
+def test_other_runs_and_missing_devices_there_stop_an_emulated_run(
     server: SshServer, guarded_server: SshServer, tmp_path: Path
 ) -> None:
     place = Place("far", server.folder / "config", str(tmp_path / "far"))
@@ -438,14 +440,14 @@ def test_what_goes_on_there_and_what_is_missing_there_stop_an_emulated_run(
         with pytest.raises(RemoteError, match="found network .* --beside"):
             require_quiet(far, project)
     if has_netem():
-        return  # then nobody needs a tun device
+        return  # then no tun device is needed
     blind = replace(place, ssh_config=guarded_server.folder / "config")
     with reach(blind, print) as far, pytest.raises(RemoteError, match="tun devices.*modprobe tun"):
         require_emulation(far, project)
 
 
 def type_at_prompts(arguments: list[str], answers: dict[str, str]) -> tuple[int, str]:
-    """Run a command at a terminal, and give an answer when its prompt appears."""
+    """Run a command at a terminal, and type an answer when its prompt appears."""
     command = " ".join([TDO, *arguments])
     words = ["script", "--quiet", "--return", "--command", command, "/dev/null"]
     said = ""
@@ -460,7 +462,7 @@ def type_at_prompts(arguments: list[str], answers: dict[str, str]) -> tuple[int,
 
 
 @pytest.mark.slow
-def test_passwords_for_ssh_and_sudo_are_asked_for_at_the_terminal(
+def test_passwords_for_ssh_and_sudo_are_requested_at_the_terminal(
     guarded_server: SshServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = guarded_server.write_config("typed", key="stranger", more="  User tdo-far\n")

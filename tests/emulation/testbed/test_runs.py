@@ -1,4 +1,4 @@
-"""Experiments run on real networks: every record is there, and agents survive bad luck."""
+"""Experiments on real networks: every record is written, and agents handle faults."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def test_both_backends_send_the_same_messages(tmp_path: Path) -> None:
     assert counts["emulation"] == counts["simulation"]
 
 
-def test_a_time_scale_does_not_show_in_the_records(tmp_path: Path) -> None:
+def test_a_time_scale_does_not_change_the_records(tmp_path: Path) -> None:
     outcome = perform(replace(SMALL, time_scale=3.0, duration_s=2.0), tmp_path)
     underlay = load_underlay(outcome.path / "underlay.json")
     routes = Routes(underlay)
@@ -115,17 +115,17 @@ def test_a_time_scale_does_not_show_in_the_records(tmp_path: Path) -> None:
         there_us = routes.path_delay_us(row["host"], peer)
         back_us = routes.path_delay_us(peer, row["host"])
         ratios.append(row["values"]["min_us"] / (there_us + back_us))
-    # Never early; and not three times as long, or the scale would not have been taken out.
+    # Never early, and less than three times as long: otherwise the scale was not removed.
     assert 0.999 <= min(ratios) < 2.5
 
 
 @pytest.mark.parametrize("per_process", [1, 64])
-def test_a_killed_agent_is_missed_and_a_restarted_one_greets_again(
+def test_a_killed_agent_is_reported_missing_and_a_restarted_one_greets_again(
     per_process: int, tmp_path: Path
 ) -> None:
     faults = (
         Fault(0.5, "kill-agent", "h2"),
-        Fault(1.0, "stop-agent", "h2"),  # who is not there has no goodbye to say
+        Fault(1.0, "stop-agent", "h2"),  # A killed agent sends no goodbye.
         Fault(1.5, "restart-agent", "h2"),
     )
     outcome = perform(
@@ -138,7 +138,7 @@ def test_a_killed_agent_is_missed_and_a_restarted_one_greets_again(
 
 
 @pytest.mark.parametrize("backend", ["emulation", "simulation"])
-def test_faults_at_the_same_time_all_happen(backend: str, tmp_path: Path) -> None:
+def test_faults_at_the_same_time_are_all_injected(backend: str, tmp_path: Path) -> None:
     kills = tuple(Fault(1.0, "kill-agent", host) for host in ("h1", "h2", "h3"))
     outcome = perform(replace(SMALL, backend=backend, faults=kills), tmp_path)
     ended = {row["host"] for row in of_kind(records(outcome.path), "agent_ended")}
@@ -146,21 +146,23 @@ def test_faults_at_the_same_time_all_happen(backend: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("per_process", [1, 64])
-def test_a_living_agent_can_be_restarted(per_process: int, tmp_path: Path) -> None:
+def test_a_running_agent_can_be_restarted(per_process: int, tmp_path: Path) -> None:
     faults = (Fault(1.5, "restart-agent", "h2"),)
     outcome = perform(replace(SMALL, agents_per_process=per_process, faults=faults), tmp_path)
     by_h2 = [row for row in of_kind(records(outcome.path), "welcomed") if row["host"] == "h2"]
     assert len(by_h2) == 2 * 2 * 3
 
 
-def test_a_run_that_is_too_much_ends(tmp_path: Path) -> None:
+def test_a_run_that_overloads_the_machine_ends(tmp_path: Path) -> None:
     overlay = {"kind": "hello", "greetings": 10_000_000, "period_us": 1}
     outcome = perform(replace(SMALL, duration_s=1.0, overlay=overlay), tmp_path)
     assert len(of_kind(records(outcome.path), "agent_ended")) == 6
 
 
-def test_time_stands_still_with_the_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Greetings go on every 20 ms of the run although the delay line is stopped for a second."""
+def test_the_clock_stands_still_with_the_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Greetings are 20 ms of run time apart although the delay line is stopped for a second."""
 
     def stop_links(self: EmulatedFaults, _fault: Fault) -> None:
         network = self._network
@@ -206,7 +208,7 @@ def test_results_written_with_sudo_belong_to_the_user(
     assert tmp_path.stat().st_uid == 0
 
 
-def test_reliable_greetings_outlast_a_link_that_is_cut_for_ten_seconds(tmp_path: Path) -> None:
+def test_reliable_greetings_survive_a_link_cut_of_ten_seconds(tmp_path: Path) -> None:
     overlay = {"kind": "hello", "greetings": 3, "period_us": 1_500_000}
     underlay = make_underlay(SMALL)
     access = underlay.access_router["h1"]
@@ -214,7 +216,7 @@ def test_reliable_greetings_outlast_a_link_that_is_cut_for_ten_seconds(tmp_path:
         Fault(0.9, "link-down", f"h1-{access}"),
         Fault(10.9, "link-up", f"{access}-h1"),
     )
-    # Tries are at most 8 s apart.
+    # Retransmissions are at most 8 s apart.
     experiment = replace(SMALL, duration_s=20.0, overlay=overlay, faults=faults)
     outcome = perform(experiment, tmp_path)
     h1 = int(IPv4Address(underlay.address["h1"]))
@@ -223,7 +225,7 @@ def test_reliable_greetings_outlast_a_link_that_is_cut_for_ten_seconds(tmp_path:
         for spec in assign_agents(experiment, underlay, None)
         for contact in spec.contacts
         if spec.host == "h1" or contact == h1
-        for number in (1, 0)  # they are counted down
+        for number in (1, 0)  # counted down by the loop
     ]
     answered_after_it = [
         (row["host"], row["values"]["by"], row["values"]["number"])
@@ -233,7 +235,7 @@ def test_reliable_greetings_outlast_a_link_that_is_cut_for_ten_seconds(tmp_path:
     assert sorted(answered_after_it) == sorted(sent_during_the_cut)
 
 
-def test_a_fault_about_nothing_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+def test_a_fault_with_an_unknown_target_is_refused_before_building(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     path.write_text('[[fault]]\nat_s = 1\naction = "kill-agent"\ntarget = "h99"\n')
     assert main(["run", str(path), "--out", str(tmp_path / "results")]) == 2
@@ -257,7 +259,7 @@ def test_an_interrupted_run_leaves_a_partial_directory(tmp_path: Path) -> None:
     assert (partial / "underlay.json").exists()
 
 
-def test_an_agent_without_privileges_shrugs_off_junk_and_counts_it(tmp_path: Path) -> None:
+def test_an_agent_without_privileges_drops_and_counts_junk(tmp_path: Path) -> None:
     experiment = replace(SMALL, agents_per_process=64, duration_s=6.0)
     underlay = make_underlay(experiment)
     with EmulatedNetwork(underlay) as network:
@@ -282,12 +284,12 @@ def test_an_agent_without_privileges_shrugs_off_junk_and_counts_it(tmp_path: Pat
     assert ended["h1"]["malformed"] > 0
     assert ended["h1"]["of_another_run"] > 0
     welcomed = Counter(row["host"] for row in of_kind(rows, "welcomed"))
-    assert welcomed["h1"] > 500 and welcomed["h2"] > 500  # what was fit met the protocol
+    assert welcomed["h1"] > 500 and welcomed["h2"] > 500  # Valid datagrams reached the protocol.
     assert [welcomed[f"h{number}"] for number in range(3, 7)] == 4 * [2 * 3]
 
 
 def _send_junk(network: EmulatedNetwork, count: int) -> int:
-    """Send h1 random and mutated datagrams from h2; returns how many an agent like h1's drops."""
+    """Send h1 random and mutated datagrams from h2; returns how many of them an agent drops."""
     chance = random.Random(1)
     address, run_id = network.underlay.address, int(network.ledger.run_id, 16)
     h1, h2 = (int(IPv4Address(address[name])) for name in ("h1", "h2"))

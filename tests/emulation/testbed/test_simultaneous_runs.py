@@ -1,4 +1,4 @@
-"""Two emulated runs at the same time: what they have in common, and what a verdict says of it."""
+"""Two emulated runs at the same time: what they share, and how the verdict mentions them."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def landmarks(run: Path) -> list[str]:
 
 
 def test_runs_of_one_seed_elect_the_same_landmarks(tmp_path: Path) -> None:
-    """Two emulated at the same time, and one simulated: messages come in three orders."""
+    """Two runs are emulated at the same time and one is simulated: message orders differ."""
     file = tmp_path / "landmarks.toml"
     file.write_text(LANDMARKS)
     tdo = str(Path(sys.executable).with_name("tdo"))
@@ -47,7 +47,7 @@ def test_runs_of_one_seed_elect_the_same_landmarks(tmp_path: Path) -> None:
         subprocess.Popen([tdo, "run", str(file), "--no-report", "--out", str(folder)])
         for folder in folders
     ]
-    assert {run.wait(120) for run in runs} <= {0, 3}  # valid, or degraded by a busy machine
+    assert {run.wait(120) for run in runs} <= {0, 3}  # valid, or degraded on a busy machine
     emulated = [landmarks(folder / "landmarks" / "latest") for folder in folders]
     wanted = load_experiment(file, {"backend": "simulation"})
     simulated = landmarks(run_experiment(wanted, LANDMARKS, tmp_path, say=lambda _: None).path)
@@ -55,7 +55,7 @@ def test_runs_of_one_seed_elect_the_same_landmarks(tmp_path: Path) -> None:
     assert emulated == [simulated, simulated]
 
 
-def test_a_run_knows_the_networks_beside_it(tmp_path: Path) -> None:
+def test_a_run_lists_other_networks_on_the_machine(tmp_path: Path) -> None:
     small = Experiment(
         name="small",
         duration_s=1.0,
@@ -75,7 +75,7 @@ def judge(figures: Figures) -> list[str]:
     return [reason.text for reason in emulation_reasons(figures)]
 
 
-def test_other_runs_are_named_only_where_something_was_late() -> None:
+def test_the_verdict_names_other_runs_only_if_something_was_late() -> None:
     lag = {"count": 100, "late": 1, "mean_us": 100}
     figures = {
         "links": {"forwarded": 100, "late": 0},

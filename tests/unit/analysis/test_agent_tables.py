@@ -1,4 +1,4 @@
-"""The tables of agents at one time, and places as the form of `tdo overlay` has them."""
+"""The tables of agents at one time, and positions in the form of `tdo overlay`."""
 
 import json
 from pathlib import Path
@@ -43,13 +43,15 @@ def unlink(recorder: Recorder, host: str, peer: str, time_us: int, **role: str) 
     recorder.record(host, "neighbour_removed", time_us, **values)
 
 
-def test_roles_come_and_go_one_by_one(recorder: Recorder, tmp_path: Path) -> None:
+def test_each_role_of_a_neighbour_is_added_and_removed_separately(
+    recorder: Recorder, tmp_path: Path
+) -> None:
     link(recorder, "h1", "h2", "leaf")
     link(recorder, "h1", "h2", "table", 2)
     link(recorder, "h1", "h3", "leaf", 3)
     link(recorder, "h1", "h4", "table", 4)
     unlink(recorder, "h1", "h2", 5, role="leaf")
-    unlink(recorder, "h1", "h3", 6, role="table")  # which it does not have
+    unlink(recorder, "h1", "h3", 6, role="table")  # a role that it does not have
     unlink(recorder, "h1", "h4", 7)
     run = open_run(write(recorder, tmp_path / "run", directed=True))
     tables = read_agent_tables(run)
@@ -57,7 +59,7 @@ def test_roles_come_and_go_one_by_one(recorder: Recorder, tmp_path: Path) -> Non
     assert run.overlay.links == {("h1", "h2"), ("h1", "h3")}
 
 
-def test_entries_of_the_table_are_the_first_edges(recorder: Recorder, tmp_path: Path) -> None:
+def test_table_entries_are_the_first_edges(recorder: Recorder, tmp_path: Path) -> None:
     for host, peer, role in (("h2", "h1", "leaf"), ("h1", "h3", "leaf"), ("h1", "h4", "table"),
                              ("h1", "h2", "leaf"), ("h1", "h3", "table")):  # fmt: skip
         link(recorder, host, peer, role)
@@ -74,7 +76,9 @@ def test_links_of_an_undirected_overlay_have_both_ends(recorder: Recorder, tmp_p
     assert compose_overlay(run, read_agent_tables(run)).edges.tolist() == [[0, 1]]
 
 
-def test_tables_are_those_when_all_were_ready(recorder: Recorder, tmp_path: Path) -> None:
+def test_tables_are_those_at_the_time_when_all_agents_were_ready(
+    recorder: Recorder, tmp_path: Path
+) -> None:
     link(recorder, "h1", "h2", "finger", 10)
     for host in recorder.names:
         recorder.record(host, "ready", 20)
@@ -119,7 +123,7 @@ def test_positions_are_ranks_on_a_full_ring(
         assert (place + 1) * modulus >> 64 == positions[number] * RANK + 1
 
 
-def test_a_place_that_is_missing_is_said(recorder: Recorder, tmp_path: Path) -> None:
+def test_a_missing_position_is_reported(recorder: Recorder, tmp_path: Path) -> None:
     recorder.record("h1", "placed", 1, id=f"{7:016x}")
     link(recorder, "h1", "h2", "table")
     path = write(recorder, tmp_path / "run", directed=True, kind="pastry")

@@ -1,4 +1,4 @@
-"""Claims about BeaConvey: their relations on the paper's own values, and what a point compares."""
+"""Claims about BeaConvey: their relations on the paper's own values, and the rows of a point."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,7 +32,7 @@ RULES = {"po_sl": (0.592, 1.96, 6.61), "pie_sl": (0.835, 1.3, 3.80), "pal_sl": (
 
 
 def table_point(network: str, sample: str) -> Made:
-    """What the paper prints of its samples of 1,000 users."""
+    """The paper's values for its samples of 1,000 users."""
     values = {
         f"{system}.{what}": value
         for system, row in TABLES[network].items()
@@ -70,7 +70,7 @@ POINTS: Mapping[str, list[Made]] = {
 
 
 def find(claim_id: str, change: Callable[[Made], Made] = lambda point: point) -> Finding:
-    """What is found after a change to all points of three seeds."""
+    """The finding after a change to all points of three seeds."""
     (claim,) = find_claims([claim_id])
     sweeps = {
         source.experiment: SweepRows(
@@ -109,7 +109,7 @@ def test_claims_hold_for_the_papers_values(claim_id: str) -> None:
         ("B5", {"split.routing_share": 0.8}, "at least 85 % by routing"),
     ],
 )
-def test_what_breaks_an_ordering_or_leaves_a_band_is_told(
+def test_a_broken_ordering_or_a_value_outside_its_band_is_reported(
     claim_id: str, change: Made, told: str
 ) -> None:
     finding = find(claim_id, lambda point: {**point, **change})
@@ -117,16 +117,16 @@ def test_what_breaks_an_ordering_or_leaves_a_band_is_told(
     assert len(failing) == 1 and f"(not: {told}" in failing[0]
 
 
-def test_every_instance_of_ten_thousand_nodes_is_timed() -> None:
+def test_the_time_of_every_overlay_of_ten_thousand_nodes_is_listed() -> None:
     slow = find("B4", lambda point: {**point, "seconds": 31.0})
     assert [part.holds for part in slow.parts] == [False] * 4 + [None]
 
 
-def test_tables_name_samples_their_density_and_a_stand_in() -> None:
+def test_tables_name_samples_with_density_and_substitutes() -> None:
     found = find("B1", lambda point: {**point, "is_stand_in": int(point["sample"] == "1K")}).ours
     assert "Facebook 1K, synthetic because its data is missing, 20.0" in found
     assert "Facebook 4K, 20.0, 20.0, 20.0 topics a node by seed" in found
-    # The paper's sample of 10,000 users stands beside ours of 4,039.
+    # The paper's sample of 10,000 users is shown beside ours of 4,039.
     assert "(SL, Pie) 0.266, 0.700 (0.449, 0.968)" in found
 
 
@@ -168,7 +168,7 @@ def test_a_missing_graph_is_replaced_by_a_synthetic_one(monkeypatch: pytest.Monk
     assert 10 < found["sample"]["topics_per_node"] < 25
 
 
-def test_drawn_points_have_their_systems() -> None:
+def test_points_with_drawn_interests_have_all_systems() -> None:
     given = {"nodes": 150, "topics": 100, "publications": 60, "fingers": "chord", "phases": "floor"}
     found = measure_drawn(1, popularity="zipf", **given)
     assert set(ALL_SYSTEMS) | {"split", "seconds", "sample"} == set(found)
@@ -177,12 +177,12 @@ def test_drawn_points_have_their_systems() -> None:
     assert rules["po_sl"]["overhead"] < rules["pal_sl"]["overhead"]
 
 
-def test_ratios_are_those_of_the_pubsub_kinds() -> None:
+def test_ratios_equal_those_of_the_pubsub_kinds() -> None:
     found = measure_rules(3, 80, 40, 50, "chord", "floor")
     assert found["pie_sl"]["hops"] == pytest.approx(
         found["pie_sl"]["path"] * found[BASELINE]["hops"]
     )
-    # Chord's fingers on the random ring of the point, made again.
+    # Chord's fingers on the random ring of the point, computed again.
     wanted = draw_interests(80, 40, 20, Popularity("uniform"), 3)
     interests = make_interests(80, 40, np.column_stack(wanted))
     published = draw_publications(interests, 50, 2, np.random.default_rng((3, 0)))

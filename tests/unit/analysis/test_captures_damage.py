@@ -1,4 +1,4 @@
-"""Captures that are cut, damaged, mislabelled or hostile: what can be had, and why no more."""
+"""Captures that are cut, damaged, mislabelled or hostile: rows that are read, and the errors."""
 
 import gzip
 import os
@@ -35,7 +35,7 @@ NG = section() + interface()
 
 
 def claims(length: int) -> bytes:
-    """A record header that claims a length."""
+    """A record header with a given length."""
     return struct.pack("<IIII", 1, 1, length, length)
 
 
@@ -68,7 +68,7 @@ def test_pcap(content: bytes, packets: int, found: list[tuple[int, str]], tmp_pa
 
 
 def ng_block(kind: int, length: int, content: bytes, end: int | None = None) -> bytes:
-    """A block that says whatever lengths."""
+    """A block with any stated lengths."""
     return struct.pack("<II", kind, length) + content + struct.pack("<I", end or length)
 
 
@@ -89,13 +89,13 @@ STRANGER, TOO_LONG, BAD_OPTION = "unknown interface", "impossible length", "bad 
         (section(">", 3) + interface(order=">"), 0, [(0, "unknown version")]),
         (section(minor_version=2) + interface() + enhanced(PLAIN), 1, []),  # means 1.0
         (NG + enhanced(PLAIN) + section(minor_version=9), 1, [(SIZE + 80, "unknown version")]),
-        # Options that make no sense are ignored.
+        # Invalid options are ignored.
         (section() + interface(options=[(9, b"\x09\0")]) + enhanced(PLAIN), 1, [(28, BAD_OPTION)]),
         (section() + interface(options=[(14, b"\1")]) + enhanced(PLAIN), 1, [(28, BAD_OPTION)]),
         (section() + block(1, b"\1" + bytes(7) + b"\2\0\x09\0" + bytes(4)), 0, [(28, BAD_OPTION)]),
         (NG + enhanced(PLAIN)[:-1], 0, [(SIZE, "cut short")]),
         (NG + enhanced(PLAIN) + bytes(3), 1, [(SIZE + 80, "cut short")]),
-        # Whole blocks that make no sense are left out.
+        # Invalid blocks are left out.
         (NG + block(0x77, b"what") + enhanced(PLAIN), 1, [(SIZE, "unknown block")]),
         # Wireshark counts these as packets.
         (NG + block(9, b"A=B\n"), 0, [(SIZE, "unknown block")]),
@@ -107,7 +107,7 @@ STRANGER, TOO_LONG, BAD_OPTION = "unknown interface", "impossible length", "bad 
         (section() + enhanced(PLAIN) + interface() + enhanced(PLAIN), 1, [(28, STRANGER)]),
         (section() + block(3, bytes(8)), 0, [(28, STRANGER)]),
         (section() + interface(147) + enhanced(PLAIN), 1, [(28, "unknown link type")]),
-        # Where blocks end is not known any more.
+        # The ends of blocks are no longer known.
         (NG + ng_block(6, 0, bytes(40)) + enhanced(PLAIN), 0, [(SIZE, "impossible length")]),
         (NG + ng_block(6, 33, bytes(40)) + enhanced(PLAIN), 0, [(SIZE, "impossible length")]),
         (NG + ng_block(5, 24, bytes(12), 28) + enhanced(PLAIN), 0, [(SIZE, "bad block")]),
@@ -125,7 +125,7 @@ def test_pcapng(content: bytes, packets: int, found: list[tuple[int, str]], tmp_
     assert (len(rows(path)), errors(path)) == (packets, found)
 
 
-def test_more_interfaces_than_anyone_has(tmp_path: Path) -> None:
+def test_very_many_interfaces(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(section() + interface() * 70_000 + enhanced(PLAIN))
     assert errors(path) == [(28 + 65_536 * 20, "bad block")]
@@ -156,12 +156,12 @@ def test_more_interfaces_than_anyone_has(tmp_path: Path) -> None:
         (ethernet(service_header(4) * 65, 0x894F), "too many headers"),
     ],
 )
-def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) -> None:
+def test_invalid_packets(packet: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(pcap([PLAIN, packet, PLAIN]))
     assert [row["captured_bytes"] for row in rows(path)] == [47, len(packet), 47]
     assert errors(path) == [(87, reason)]
-    # What was cut on purpose is not at fault; what was not, still is.
+    # A packet that was cut by the snap length is no error; other missing bytes are.
     path.write_bytes(pcap([]) + record(packet, 1, 1, wire=len(packet) + 1))
     assert [found for _, found in errors(path)] == [reason] * (not reason.startswith("packet"))
 
@@ -194,10 +194,10 @@ def test_packets_that_make_no_sense(packet: bytes, reason: str, tmp_path: Path) 
         (113, bytes(14) + b"\0\5", "Linux packet type 0x0005"),
     ],
 )
-def test_what_is_not_followed_is_counted(
+def test_packets_with_unsupported_layers_are_counted(
     link_type: int, before: bytes, what: str, tmp_path: Path
 ) -> None:
-    """Nothing in these packets is known to be IP, and what they carry may well be."""
+    """Nothing in these packets is known to be IP, but they may contain IP."""
     path = tmp_path / "capture"
     path.write_bytes(pcap([b"", before + ipv4(udp(b"x"))], link_type))
     assert [row["source"] for row in rows(path)] == [None, None]
@@ -207,7 +207,7 @@ def test_what_is_not_followed_is_counted(
     assert problem.detail.startswith("packet 2: expected IP, found ") and what in problem.detail
 
 
-def test_what_was_not_captured_is_not_lost_by_the_reader(tmp_path: Path) -> None:
+def test_bytes_that_were_not_captured_are_no_error_of_the_reader(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     behind = {0x88B5: b"", 0x894F: service_header(6), 0x8847: LAST_LABEL}
     begins = [ethernet(header, ether_type) for ether_type, header in behind.items()]
@@ -221,7 +221,7 @@ def test_what_was_not_captured_is_not_lost_by_the_reader(tmp_path: Path) -> None
     [(MICRO, 1_000_000), (MICRO, 0xFFFFFFFF), (NANO, 1_000_000_000), (NANO, 0xFFFFFFFF)],
 )
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_fractions_that_are_no_fractions(
+def test_invalid_fractions_of_seconds(
     magic: int, fraction: int, order: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "capture"
@@ -249,7 +249,7 @@ def test_fractions_that_are_no_fractions(
         ([(14, struct.pack("<q", 1 << 32))], (1 << 63) // 1_000 - 1),
     ],
 )
-def test_times_that_cannot_be(options: list[tuple[int, bytes]], ticks: int, tmp_path: Path) -> None:
+def test_impossible_times(options: list[tuple[int, bytes]], ticks: int, tmp_path: Path) -> None:
     path = tmp_path / "capture"
     head = section() + interface(options=options)
     path.write_bytes(head + enhanced(PLAIN, ticks))
@@ -258,7 +258,7 @@ def test_times_that_cannot_be(options: list[tuple[int, bytes]], ticks: int, tmp_
     assert errors(path) == [(len(head), "impossible time")]
 
 
-def test_damaged_gzip_gives_what_came_before(tmp_path: Path) -> None:
+def test_damaged_gzip_gives_the_data_before_the_damage(tmp_path: Path) -> None:
     path = tmp_path / "capture.gz"
     content = pcap([ethernet(ipv4(udp(os.urandom(200)))) for _ in range(1_000)])
     packed = gzip.compress(content)
@@ -277,7 +277,7 @@ def test_damaged_gzip_gives_what_came_before(tmp_path: Path) -> None:
     assert [reason for _, reason in errors(path)] == ["empty file", "damaged gzip"]
 
 
-def test_a_gzip_bomb_is_unpacked_piece_by_piece(tmp_path: Path) -> None:
+def test_a_gzip_bomb_is_unpacked_in_parts(tmp_path: Path) -> None:
     path = tmp_path / "capture.gz"
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     packed = packer.compress(NG + struct.pack("<II", 10, 400 << 20))  # more than follows
@@ -294,7 +294,7 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096 / (1 << 20)
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_files_that_are_no_captures(tmp_path: Path) -> None:
     assert errors(tmp_path / "missing") == [(0, "cannot be opened")]
     assert errors(tmp_path) == [(0, "cannot be opened")]
     os.mkfifo(tmp_path / "pipe")
@@ -303,7 +303,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert plan_splits(str(tmp_path / "missing")) == [Split(str(tmp_path / "missing"))]
 
 
-def test_packets_and_errors_come_together(tmp_path: Path) -> None:
+def test_packets_and_errors_are_returned_together(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(pcap([PLAIN, ethernet(ipv6(udp()))], RAW) + b"rest")
     found = list(read_both(Split(str(path))))

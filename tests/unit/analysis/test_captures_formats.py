@@ -1,4 +1,4 @@
-"""Every form of capture and packet that we read, byte by byte."""
+"""Every supported form of capture and packet, byte by byte."""
 
 import gzip
 import struct
@@ -36,7 +36,7 @@ A, B = int(IPv4Address("10.0.0.1")), int(IPv4Address("10.0.0.2"))
 
 
 def one(tmp_path: Path, content: bytes) -> dict[str, Any]:
-    """The only packet of a capture that has nothing wrong with it."""
+    """The only packet of a capture without errors."""
     path = tmp_path / "capture"
     path.write_bytes(content)
     assert errors(path) == []
@@ -90,7 +90,7 @@ def test_pcap_in_both_byte_orders_and_resolutions(
     assert_has(first, time_ns=1_700_000_000 * 10**9 + 999_999 * tick_ns, number=1, source=A)
     assert_has(second, time_ns=4_294_967_295 * 10**9 + tick_ns, number=2)
     assert_has(second, captured_bytes=30, wire_bytes=1_500, ip_version=4, source=None)
-    assert errors(path) == []  # a packet that was cut on purpose is no error
+    assert errors(path) == []  # A packet that was cut by the snap length is no error.
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -119,7 +119,7 @@ def test_pcapng_times(
     assert_has(row, time_ns=time_ns - 3_600 * 10**9)
 
 
-def test_interfaces_have_names_link_types_and_clocks_of_their_own(tmp_path: Path) -> None:
+def test_interfaces_have_separate_names_link_types_and_clocks(tmp_path: Path) -> None:
     named = interface(RAW, [(1, b"a comment"), (2, b"r1-r2"), (9, b"\x09")])
     content = section() + interface() + named
     content += enhanced(ipv4(udp()), 7, 1) + enhanced(PLAIN, 7, 0) + enhanced(ipv6(udp()), 8, 1)
@@ -132,7 +132,7 @@ def test_interfaces_have_names_link_types_and_clocks_of_their_own(tmp_path: Path
     assert errors(path) == []
 
 
-def test_a_new_section_resets_interfaces_but_not_the_count(tmp_path: Path) -> None:
+def test_a_new_section_resets_interfaces_but_not_the_packet_count(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     little = section("<") + interface(options=[(2, b"one")]) + enhanced(PLAIN, 1)
     big = section(">") + interface(RAW, [(2, b"two")], ">") + enhanced(ipv4(udp()), 2, order=">")
@@ -164,7 +164,7 @@ def test_the_other_packet_blocks(order: str, tmp_path: Path) -> None:
     assert errors(path) == []
 
 
-def test_blocks_that_are_no_packets_are_passed_by(tmp_path: Path) -> None:
+def test_blocks_without_packets_are_skipped(tmp_path: Path) -> None:
     between = b"".join(block(kind, b"whatever") for kind in (4, 5, 10))
     huge = block(10, bytes(3_000_000))
     content = section() + interface() + between + huge + enhanced(PLAIN) + between
@@ -209,27 +209,27 @@ def test_link_types_with_ipv6(link_type: int, before: bytes, tmp_path: Path) -> 
         (1, ethernet(b"", 0x0806)),  # ARP
         (1, ethernet(b"\0\5\x88\xcc", 0x8100)),  # LLDP behind a VLAN tag
         (1, ethernet(b"\x42\x42\3", 38)),  # spanning tree
-        (1, ethernet(b"\xaa\xaa\3\0\0\x0c\x20\0", 38)),  # discovery of Cisco
-        (1, ethernet(b"\x11\0\0\1\0\x1f\xc0\x21", 0x8864)),  # PPPoE, setting up
-        (1, ethernet(service_header(0), 0x894F)),  # NSH around nothing
+        (1, ethernet(b"\xaa\xaa\3\0\0\x0c\x20\0", 38)),  # Cisco Discovery Protocol
+        (1, ethernet(b"\x11\0\0\1\0\x1f\xc0\x21", 0x8864)),  # PPPoE discovery
+        (1, ethernet(service_header(0), 0x894F)),  # NSH without content
         (0, b"\7\0\0\0"),  # OSI
-        (9, b"\xff\3\x80\x21"),  # PPP, setting up
+        (9, b"\xff\3\x80\x21"),  # PPP setup
         (104, b"\x8f\0\x80\x35"),  # SLARP
-        (104, b"\x8f\0\x20\0"),  # discovery of Cisco
+        (104, b"\x8f\0\x20\0"),  # Cisco Discovery Protocol
         (107, b"\0\1\x08\0"),  # signalling on circuit 0
         (107, b"\0\1\3\x08"),  # management
         (107, b"\x18\x41\xaf"),  # identification
         (113, bytes(14) + b"\0\1"),  # IPX
     ],
 )
-def test_what_is_not_ip_has_a_row_and_no_fields(
+def test_a_packet_without_ip_has_a_row_without_fields(
     link_type: int, before: bytes, tmp_path: Path
 ) -> None:
     row = from_packet(tmp_path, before + IP, link_type)
     assert_has(row, captured_bytes=len(before + IP), ip_version=None, source=None, protocol=None)
 
 
-def test_odd_packets_do_not_disturb_plain_ones(tmp_path: Path) -> None:
+def test_unusual_packets_do_not_affect_plain_ones(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     odd = [packet for link_type, packet in LINKS.values() if link_type == 1]
     odd += [ethernet(ipv6(udp()), 0x86DD), ethernet(bytes(28), 0x0806), b""]
@@ -240,7 +240,7 @@ def test_odd_packets_do_not_disturb_plain_ones(tmp_path: Path) -> None:
     assert [row["target_port"] for row in found] == [53] * (len(odd) - 1) + [None, None, 53]
 
 
-def test_options_move_what_ip_carries(tmp_path: Path) -> None:
+def test_ip_options_shift_the_payload(tmp_path: Path) -> None:
     row = from_packet(tmp_path, ethernet(ipv4(udp(b"abc"), options=bytes(40))))
     assert_has(row, source_port=5000, target_port=53, udp_length=11, protocol=17)
 
@@ -276,7 +276,7 @@ def test_tcp_has_ports_and_no_udp_length(tmp_path: Path) -> None:
     assert_has(row, protocol=6, source_port=5000, target_port=53, udp_length=None, icmp_type=None)
 
 
-def test_icmp_quotes_the_packet_it_complains_about(tmp_path: Path) -> None:
+def test_icmp_quotes_the_packet_that_caused_the_error(tmp_path: Path) -> None:
     quoted = ipv4(udp(b"", 33_000, 33_435), ttl=1)
     row = from_packet(tmp_path, ethernet(ipv4(b"\x0b\0" + bytes(6) + quoted, 1)))
     assert_has(row, icmp_type=11, icmp_code=0, source_port=None, udp_length=None, protocol=1)
@@ -302,12 +302,12 @@ def test_icmp_quotes_with_options_of_echoes_and_too_short_ones(tmp_path: Path) -
     assert found == [*expected, (1, None, None, None)]
 
 
-def test_icmp_that_is_no_error_quotes_nothing(tmp_path: Path) -> None:
+def test_icmp_messages_that_are_no_errors_quote_nothing(tmp_path: Path) -> None:
     row = from_packet(tmp_path, ethernet(ipv4(b"\x08\0" + bytes(6) + ipv4(udp()), 1)))
     assert_has(row, icmp_type=8, icmp_code=0, quoted_source=None)
     row = from_packet(tmp_path, ipv6(b"\x80\5" + bytes(6), 58), RAW)
     assert_has(row, icmp_type=128, icmp_code=5, protocol=58)
-    # In IPv6 the number of ICMP means nothing, and the other way round.
+    # In IPv6 the protocol number of ICMP has no meaning, and vice versa.
     assert_has(from_packet(tmp_path, ipv6(bytes(8), 1), RAW), icmp_type=None)
     assert_has(from_packet(tmp_path, ipv4(bytes(8), 58), RAW), icmp_type=None)
 
@@ -350,11 +350,11 @@ def test_our_own_header(source: int, target: int, tmp_path: Path) -> None:
         ipv4(b"\3\3" + bytes(6) + ipv4(udp(own_header(), 7001, 7001)), 1),  # only quoted
     ],
 )
-def test_what_only_looks_like_our_header(packet: bytes, tmp_path: Path) -> None:
+def test_data_that_resembles_our_header(packet: bytes, tmp_path: Path) -> None:
     assert_has(from_packet(tmp_path, ethernet(packet)), **dict.fromkeys(OWN))
 
 
-def test_the_layout_of_our_header_is_the_codecs() -> None:
+def test_the_layout_of_our_header_is_that_of_the_codec() -> None:
     assert HEADER.size == OWN_BYTES
     for at, name in enumerate(OWN):
         values = [0] * 12
@@ -367,14 +367,14 @@ def test_the_layout_of_our_header_is_the_codecs() -> None:
         assert number == 1 << 8 * (TRANSPORT.itemsize - offset - kind.itemsize)
 
 
-def test_gzip_whatever_the_name(tmp_path: Path) -> None:
+def test_gzip_is_read_with_any_file_name(tmp_path: Path) -> None:
     assert_has(one(tmp_path, gzip.compress(pcap([PLAIN]))), source=A)
     parts = gzip.compress(pcap([])) + gzip.compress(record(PLAIN, 1, 1)) + bytes(600)
     assert_has(one(tmp_path, parts), source=A, time_ns=1_000_001_000)
     assert_has(one(tmp_path, gzip.compress(section() + interface() + enhanced(PLAIN))), source=A)
 
 
-def test_padding_is_not_taken_for_what_ip_carries(tmp_path: Path) -> None:
+def test_padding_is_not_part_of_the_ip_payload(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     padded = ethernet(ipv4(b"", 17, length=20) + b"\1\2\3\4\5\6\7\x08" * 4)
     path.write_bytes(pcap([padded]))
@@ -382,6 +382,6 @@ def test_padding_is_not_taken_for_what_ip_carries(tmp_path: Path) -> None:
     assert_has(row, protocol=17, source_port=None, udp_length=None)
 
 
-def test_a_packet_without_a_length_was_caught_before_it_was_cut_up(tmp_path: Path) -> None:
+def test_a_packet_with_length_zero_was_captured_before_segmentation(tmp_path: Path) -> None:
     assert_has(from_packet(tmp_path, ethernet(ipv4(udp(), length=0))), source_port=5000)
     assert_has(from_packet(tmp_path, ipv6(udp(), length=0), RAW), source_port=5000)

@@ -1,4 +1,4 @@
-"""However a capture is split, the rows and the errors are the same."""
+"""The rows and errors of a capture are the same for all splits."""
 
 from collections.abc import Callable
 from functools import cache
@@ -47,7 +47,7 @@ def pcap_file() -> bytes:
 
 @cache
 def pcapng_file() -> bytes:
-    """Sections of both byte orders, more and more interfaces, blocks of all sorts."""
+    """Sections of both byte orders, a growing number of interfaces, blocks of all types."""
     chance, content, order, interfaces = Random(2), [section(), interface()], "<", 1
     for ticks in range(8_000):
         choice = chance.randrange(1_000)
@@ -106,7 +106,7 @@ def test_any_number_of_splits_gives_the_same_rows(
 
 
 def test_rows_are_the_same_wherever_chunks_end(tmp_path: Path) -> None:
-    """A long file is read in chunks; each packet by itself says what should come out."""
+    """A long file is read in chunks; the expected rows come from single packets."""
     path, alone = tmp_path / "capture", tmp_path / "alone"
     chance = Random(3)
     packets = [some_packet(chance) for _ in range(200)]

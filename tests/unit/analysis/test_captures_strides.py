@@ -1,4 +1,4 @@
-"""Records walked many at a time are those that are walked one by one, whatever the guesses."""
+"""Records found in parallel are those found one by one, for any guesses of offsets."""
 
 import struct
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def plain_pcapng(chance: Random, order: str = "<") -> bytes:
 
 
 def pcap_in_pcap(chance: Random) -> bytes:
-    """Packets that carry records as plausible as those that they are in."""
+    """Packets that contain bytes like plausible records."""
     inner = [record(bytes(14), NOW_S, 5) * 8, bytes(40)]
     return HEADER + b"".join(record(chance.choice(inner), NOW_S, 7) for _ in range(9_000))
 
@@ -45,7 +45,7 @@ def pcapng_in_pcapng(chance: Random) -> bytes:
 
 
 def pcap_from_the_epoch(chance: Random) -> bytes:
-    """The mark of a record is two zeros, and there is little else."""
+    """The pattern of a record is two zeros, and there is little else."""
     return HEADER + b"".join(record(body, 0, 1) for body in bodies(chance, 9_000))
 
 
@@ -56,7 +56,9 @@ def pcap_in_which_the_mark_changes(chance: Random) -> bytes:
 
 
 def pcapng_with_other_blocks(chance: Random) -> bytes:
-    """Some of them too short for a packet, of two interfaces, and of one that is not there."""
+    """Some are too short for a packet; they belong to two interfaces and to one that does not
+    exist.
+    """
     others = [block(5, bytes(8)), interface(), block(6, b""), enhanced(b"stranger", number=99)]
     parts = [enhanced(body, number=chance.randrange(2)) for body in bodies(chance, 9_000)]
     for _ in range(20):
@@ -65,13 +67,13 @@ def pcapng_with_other_blocks(chance: Random) -> bytes:
 
 
 def pcap_of_bursts(_: Random) -> bytes:
-    """Long records first, so that stretches have more records than are walked."""
+    """Long records first, so that stretches have more records than the reader follows."""
     sizes = [1_000] * 70 + [0] * 30_000 + [1_000] * 700
     return HEADER + b"".join(record(bytes(size), NOW_S, 1) for size in sizes)
 
 
 def lengths_of_pcap(content: bytes) -> list[int]:
-    """How long packets are, found in the simplest way."""
+    """The lengths of packets, found sequentially."""
     lengths, at, order = [], 24, "<" if content[0] == 0xD4 else ">"
     while at < len(content):
         lengths += struct.unpack_from(order + "I", content, at + 8)
@@ -107,7 +109,7 @@ def lengths_of_pcapng(content: bytes) -> list[int]:
         (pcap_of_bursts, 1),
     ],
 )
-def test_no_record_is_missed_or_made_up(
+def test_no_record_is_missed_or_invented(
     make: Callable[[Random], bytes],
     most_alone: float,
     tmp_path: Path,
@@ -140,7 +142,7 @@ def chain(length: int) -> np.ndarray:
     return np.minimum(following, length - 1)
 
 
-def test_what_lies_behind_a_wrong_guess_is_not_believed() -> None:
+def test_records_after_a_wrong_guess_are_not_accepted() -> None:
     following = chain(9_000)
     true, at = [0], 0
     while at < 8_900:
@@ -155,13 +157,13 @@ def test_what_lies_behind_a_wrong_guess_is_not_believed() -> None:
     assert end == places[19] and heads.tolist() == [start for start in true if start < end]
 
 
-def test_a_walk_that_stands_still_ends() -> None:
+def test_a_walk_without_progress_ends() -> None:
     places = np.arange(0, 3_000, 100)
     heads, end = walk_abreast(places, lambda at: np.where(at < 250, at + 10, at))
     assert end == 200 and heads.tolist() == list(range(0, 200, 10))
 
 
-def test_guesses_are_apart_and_few_are_tried() -> None:
+def test_guesses_are_spaced_and_few_are_tried() -> None:
     tried: list[int] = []
 
     def looks_right(at: int) -> bool:

@@ -1,4 +1,4 @@
-"""The same answers as tshark, field for field, on real captures and on what its tools write."""
+"""The reader and tshark agree on all fields, for real captures and for output of its tools."""
 
 import gzip
 import shutil
@@ -47,8 +47,8 @@ NSH_NEXT = {0x0800: 1, 0x86DD: 2, 0x894F: 4, 0x8847: 5}
 
 
 def some_packet(chance: Random) -> tuple[int, bytes]:
-    """An IP packet, perhaps behind a VLAN tag, and its EtherType."""
-    # Ports that no other protocol of tshark's is known to use.
+    """An IP packet, sometimes behind a VLAN tag, and its EtherType."""
+    # Ports that tshark assigns to no other protocol.
     content = udp(chance.randbytes(chance.randrange(40)), 50_001, chance.randrange(40_000, 50_000))
     tcp = struct.pack(">HHIIBBHHH", 50_001, 50_002, 1, 1, 0x50, 0x10, 100, 0, 0)
     error = struct.pack(">BBHI", chance.choice([3, 11]), chance.randrange(3), 0, 0)
@@ -75,7 +75,7 @@ def some_packet(chance: Random) -> tuple[int, bytes]:
 
 
 def tagged(chance: Random, protocol: int, content: bytes) -> tuple[int, bytes]:
-    """Something of a protocol behind one more tag, and the EtherType of the tag."""
+    """A packet of a protocol behind another tag, and the EtherType of the tag."""
     kind, size = chance.choice([(0x8100, 2), (0x88A8, 2), (0xF1C1, 4), (0x88E7, 16), (0x6558, 12)])
     if protocol in NSH_NEXT and chance.random() < 0.3:
         return 0x894F, service_header(NSH_NEXT[protocol], words=chance.randrange(2, 9)) + content
@@ -92,7 +92,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_packets_of_all_sorts(mixed: Path) -> None:
+def test_packets_of_all_types(mixed: Path) -> None:
     assert_same(mixed)
     assert errors(mixed) == []
 
@@ -108,7 +108,7 @@ def test_packets_behind_many_tags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("link_type", "before"), BEFORE_IPV4.values(), ids=BEFORE_IPV4)
-def test_link_types_and_what_stands_before_ip(
+def test_link_types_and_the_headers_before_ip(
     link_type: int, before: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "capture"
@@ -117,7 +117,7 @@ def test_link_types_and_what_stands_before_ip(
     assert [row["source"] for row in rows(path)] == [0x0A000001] * 2
 
 
-def test_in_what_is_passed_over_in_silence_tshark_finds_no_ip_either(tmp_path: Path) -> None:
+def test_tshark_finds_no_ip_in_packets_skipped_without_error(tmp_path: Path) -> None:
     path, ip = tmp_path / "capture", ipv4(udp(b"x", 50_001, 50_002))
     path.write_bytes(pcap([ethernet(ip, ether_type) for ether_type in range(1 << 16)]))
     counted = {offset for offset, _ in errors(path)}
@@ -165,19 +165,19 @@ def test_blocks_that_tshark_counts_as_packets_are_counted(kind: int, tmp_path: P
     ],
     ids=" ".join,
 )
-def test_what_editcap_writes(options: list[str], mixed: Path, tmp_path: Path) -> None:
+def test_captures_written_by_editcap(options: list[str], mixed: Path, tmp_path: Path) -> None:
     path = tmp_path / "edited"
     subprocess.run(["editcap", *options, str(mixed), str(path)], check=True, capture_output=True)
     ours, theirs = [in_common_words(row) for row in rows(path)], by_tshark(path)
-    if "-s" in options:  # then headers are cut, see EXPLAINED
+    if "-s" in options:  # Headers are then cut, see EXPLAINED.
         names = ["number", "time_ns", "captured_bytes", "wire_bytes", "source", "protocol"]
         ours, theirs = ([{n: row[n] for n in names} for row in found] for found in (ours, theirs))
     assert ours == theirs
     assert errors(path) == []
 
 
-def test_what_mergecap_writes(mixed: Path, tmp_path: Path) -> None:
-    """Interfaces of several link types and resolutions in one file, packed."""
+def test_captures_written_by_mergecap(mixed: Path, tmp_path: Path) -> None:
+    """One compressed file has interfaces of several link types and resolutions."""
     others = []
     for name, link_type in (("raw", 101), ("cooked", 113)):
         before = bytes(14) + b"\x08\0" if link_type == 113 else b""

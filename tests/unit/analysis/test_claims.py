@@ -1,4 +1,4 @@
-"""Published claims: each relation on made-up rows of the very sweeps that feed it."""
+"""Published claims: each relation on generated rows of its own sweeps."""
 
 import csv
 import re
@@ -75,7 +75,7 @@ def strategies_matter(v: Values) -> Made:
 
 
 def readings_matter(v: Values) -> Made:
-    """Of sweeps that claims show for information."""
+    """Rows of sweeps that claims show for information."""
     del v
     return {
         COST: 1.75,
@@ -134,7 +134,7 @@ MADE: dict[str, Callable[[Values], Made]] = {
 
 
 def at(kind: str, heuristic: Any, **others: Any) -> Made:
-    """Where rows of the discovery overlay are; of several values any will do."""
+    """The parameters of rows of the discovery overlay; of several values any may match."""
     keys = {
         "limit": "overlay.degree_limit",
         "targets": "overlay.targets",
@@ -164,7 +164,7 @@ def penalty(value: float) -> Made:
     return {"rdp.mean": value}
 
 
-# A claim, the rows to change, what to, and what is told then: one part, and no other, fails.
+# A claim, rows to change, the change, and the report: exactly one part then fails.
 Spoilt = tuple[str, Made, Made, str]
 
 
@@ -237,7 +237,7 @@ SPOILT: list[Spoilt] = [
     ("T12", {}, {"events.crossings": 1000}, "fewer messages"),
     ("T12", {}, {"rdp_of_paths.max": 1.2}, "lower penalty"),
 ]
-# Changes after which it just holds still.
+# Changes after which the claim still just holds.
 BOUNDS: list[tuple[str, Made, Made]] = [
     ("T2", at("waxman", "mlink", limit=("lg1", "lg2")), mapped(0.85)),
     ("T2", at("waxman", ("dbest", "mlink"), limit="none"), mapped(0.93)),
@@ -265,12 +265,12 @@ def claim_of(claim_id: str) -> Claim:
 
 
 def rows_of(claim: Claim, made: Callable[[Values], Made], scale: str = "small") -> list[Made]:
-    """Rows of the sweep that decides a claim, with what is made up for each."""
+    """Rows of the sweep that decides a claim, with a generated value for each."""
     return _made_rows(claim.sources[0].experiment, made, scale)
 
 
 def _made_rows(name: str, made: Callable[[Values], Made], scale: str) -> list[Made]:
-    """Made-up rows of a sweep, which vary with the seed."""
+    """Generated rows of a sweep, which vary with the seed."""
     return [
         {
             **swept.values,
@@ -287,7 +287,7 @@ def _made_rows(name: str, made: Callable[[Values], Made], scale: str) -> list[Ma
 def given(
     claim: Claim, rows: list[Made], path: Path = Path(), scale: str = "small"
 ) -> dict[str, SweepRows]:
-    """These rows of the sweep that decides a claim, and what is shown beside them."""
+    """These rows of the sweep that decides a claim, and the rows for information."""
     source, *others = claim.sources
     beside = {
         other.experiment: SweepRows(
@@ -299,7 +299,7 @@ def given(
 
 
 def find(claim_id: str, where: Made, changes: Made) -> Finding:
-    """What is found after a change to some of the rows that make a claim hold."""
+    """The finding after a change to some of the rows with which a claim holds."""
     claim = claim_of(claim_id)
     rows = rows_of(claim, MADE[claim_id])
     assert any(matches(row, where) for row in rows)
@@ -345,7 +345,7 @@ def test_a_claim_holds_up_to_its_bounds(claim_id: str, where: Made, changes: Mad
 
 
 @pytest.mark.parametrize(("claim_id", "where", "spoilt"), [case[:3] for case in SPOILT])
-def test_a_claim_without_its_rows_says_so(claim_id: str, where: Made, spoilt: Made) -> None:
+def test_a_claim_without_its_rows_reports_it(claim_id: str, where: Made, spoilt: Made) -> None:
     claim = claim_of(claim_id)
     rows = rows_of(claim, MADE[claim_id])
     some = [row for row in rows if not matches(row, where)]
@@ -355,7 +355,7 @@ def test_a_claim_without_its_rows_says_so(claim_id: str, where: Made, spoilt: Ma
         assert finding.ours.startswith("undecided: ")
 
 
-def test_flat_waxman_is_shown_beside_the_networks_of_figure_3_and_decides_nothing() -> None:
+def test_flat_waxman_is_shown_with_the_networks_of_figure_3_and_does_not_decide() -> None:
     finding = find("T1", at("waxman", "nearest"), seen(0.1))
     assert finding.verdict == "yes"
     told = [part.text for part in finding.parts if part.holds is None]
@@ -375,7 +375,7 @@ def test_flat_waxman_is_shown_beside_the_networks_of_figure_3_and_decides_nothin
         ("T8", "Zipf, located 1.75 (similarity of neighbours 0.020)"),
     ],
 )
-def test_other_readings_are_shown_and_decide_nothing(claim_id: str, told: str) -> None:
+def test_other_readings_are_shown_and_do_not_decide(claim_id: str, told: str) -> None:
     claim = claim_of(claim_id)
     evidence = given(claim, rows_of(claim, MADE[claim_id]))
     spoilt = {
@@ -390,7 +390,7 @@ def test_other_readings_are_shown_and_decide_nothing(claim_id: str, told: str) -
     assert claim.evaluate({**evidence, **spoilt}).holds is True
 
 
-def test_two_seeds_decide_nothing() -> None:
+def test_two_seeds_leave_a_claim_undecided() -> None:
     claim = claim_of("T12")
     rows = [row for row in rows_of(claim, example_saves) if row["seed"] != 3]
     finding = claim.evaluate(given(claim, rows))
@@ -399,7 +399,7 @@ def test_two_seeds_decide_nothing() -> None:
     assert finding.ours.startswith(few)
 
 
-def test_seeds_without_the_figure_do_not_count() -> None:
+def test_seeds_without_the_metric_do_not_count() -> None:
     claim = claim_of("T9")
     rows = rows_of(claim, cores_matter)
     for row in rows:
@@ -410,7 +410,7 @@ def test_seeds_without_the_figure_do_not_count() -> None:
     assert (finding.holds, finding.reason) == (None, few)
 
 
-def test_runs_that_differ_in_what_no_relation_asks_for_are_told() -> None:
+def test_runs_with_unexpected_differences_are_reported() -> None:
     claim = claim_of("T12")
     rows = rows_of(claim, example_saves)
     finding = claim.evaluate(given(claim, [*rows, rows[-1]]))
@@ -419,7 +419,7 @@ def test_runs_that_differ_in_what_no_relation_asks_for_are_told() -> None:
     )
 
 
-def test_failed_runs_decide_nothing() -> None:
+def test_failed_runs_leave_a_claim_undecided() -> None:
     claim = claim_of("T9")
     rows = [row for row in rows_of(claim, cores_matter) if row["routing.cores"] != 5]
     finding = claim.evaluate(given(claim, rows), failed=6)
@@ -454,16 +454,16 @@ def test_the_saving_is_the_smaller_one_of_the_best_against_the_worst_baseline() 
     assert finding.interval_of == "% saved by SPath against MST, uniform"
 
 
-def test_what_is_equal_in_every_seed_is_not_the_tightest() -> None:
+def test_values_equal_in_every_seed_are_not_the_tightest_comparison() -> None:
     finding = find("T4", at("waxman", "dbest", limit=("lg2", "none")), {"rdp.mean": 1.35})
     assert finding.holds and finding.interval is not None
-    assert finding.interval.mean == pytest.approx(100 * (1 - 1.4 / 1.5))  # of any other, lg1 to lg2
+    assert finding.interval.mean == pytest.approx(100 * (1 - 1.4 / 1.5))  # of the step lg1 to lg2
     level = find("T9", cores("root core's tree", 2, 5), {COMMUNICATION: 0.023})
-    assert level.interval is not None and level.interval.bounds == (0, 0)  # which had to rise
+    assert level.interval is not None and level.interval.bounds == (0, 0)  # should have risen
 
 
 @pytest.mark.parametrize("claim_id", ["T7", "T8"])
-def test_runs_without_a_tree_by_interests_are_told(claim_id: str) -> None:
+def test_runs_without_a_tree_by_interests_are_reported(claim_id: str) -> None:
     claim = claim_of(claim_id)
     rows = rows_of(claim, strategies_matter)
     for row in rows:
@@ -475,7 +475,7 @@ def test_runs_without_a_tree_by_interests_are_told(claim_id: str) -> None:
     )
 
 
-def test_comparisons_are_of_common_seeds() -> None:
+def test_comparisons_use_common_seeds() -> None:
     comparison = Comparison("a > b", {1: 2.0, 2: 2.0}, {2: 1.0, 3: 99.0})
     assert comparison.holds
     assert comparison.margin.mean == 50
@@ -484,7 +484,7 @@ def test_comparisons_are_of_common_seeds() -> None:
 
 
 def write_churn(folder: Path, costs: Mapping[float, tuple[float, float]]) -> list[Made]:
-    """Runs with recalculations after 200 and 800 events, and costs before and after the second."""
+    """Runs with recalculations after 200 and 800 events, with costs before and after the second."""
     rows = []
     for swept in sweep_of("fig6-churn").experiments:
         churn, seed = swept.values["workload.churn"], swept.experiment.seed
@@ -494,7 +494,7 @@ def write_churn(folder: Path, costs: Mapping[float, tuple[float, float]]) -> lis
             {
                 "event": 100 * step,
                 "selection": 5 if step <= 2 else 7 if step <= 8 else 9,
-                # The first tree is dear and the first step on the third is mixed: neither counts.
+                # The first tree is costly and the first step on the third is mixed: neither counts.
                 "routing_cost_per_delivery": (
                     costs[churn][step > 8] if step not in (1, 2, 3, 9) else 5.0
                 ),
@@ -510,7 +510,7 @@ def write_churn(folder: Path, costs: Mapping[float, tuple[float, float]]) -> lis
     return rows
 
 
-def test_recalculation_is_looked_at_from_both_sides(tmp_path: Path) -> None:
+def test_a_recalculation_is_judged_by_events_before_and_after_it(tmp_path: Path) -> None:
     claim = claim_of("T11")
     good = {0.01: (0.010, 0.008), 0.02: (0.010, 0.008), 0.05: (0.012, 0.009)}
     rows = write_churn(tmp_path / "good", good)
@@ -525,7 +525,7 @@ def test_recalculation_is_looked_at_from_both_sides(tmp_path: Path) -> None:
     assert "not: 5 % churn, before > after" in finding.ours
 
 
-def test_churn_without_recalculation_says_so(tmp_path: Path) -> None:
+def test_churn_without_recalculation_is_reported(tmp_path: Path) -> None:
     claim = claim_of("T11")
     rows = write_churn(tmp_path, dict.fromkeys((0.01, 0.02, 0.05), (0.01, 0.01)))
     for series in tmp_path.rglob("routing_series.csv"):
@@ -538,7 +538,7 @@ def test_churn_without_recalculation_says_so(tmp_path: Path) -> None:
     assert claim.evaluate(given(claim, rows, tmp_path)).holds is None
 
 
-def test_every_claim_names_figures_and_runs_that_its_sweeps_have() -> None:
+def test_every_claim_names_figures_and_runs_of_its_sweeps() -> None:
     assert [claim.id for claim in CATALOGUE.claims] == [f"T{number}" for number in range(1, 13)]
     for claim in CATALOGUE.claims:
         for source in claim.sweeps:
@@ -557,7 +557,7 @@ def test_figures_of_different_sweeps_have_different_names() -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_figures_against_targets_have_their_runs_with_ten_in_common(scale: str) -> None:
+def test_figures_against_targets_share_the_runs_with_ten_targets(scale: str) -> None:
     limits, targets = (
         {swept.digest: swept.values for swept in sweep_of(name, scale).experiments}
         for name in ("fig5-limits", "fig5-targets")
@@ -565,7 +565,7 @@ def test_figures_against_targets_have_their_runs_with_ten_in_common(scale: str) 
     assert {digest for digest, v in targets.items() if v["overlay.targets"] == 10} < limits.keys()
 
 
-def test_a_picture_has_ids_of_its_own_in_each_claim_that_it_shows(tmp_path: Path) -> None:
+def test_a_figure_has_different_ids_in_each_claim_that_shows_it(tmp_path: Path) -> None:
     (tmp_path / "fig6-strategies" / "figures").mkdir(parents=True)
     for name in ("fig6a", "fig6a-false"):
         (tmp_path / "fig6-strategies" / "figures" / f"{name}.svg").write_text(
@@ -578,7 +578,7 @@ def test_a_picture_has_ids_of_its_own_in_each_claim_that_it_shows(tmp_path: Path
     assert len(ids) == len(set(ids)) == 5
 
 
-def test_unknown_claims_are_told_the_nearest() -> None:
+def test_an_unknown_claim_is_reported_with_the_most_similar_one() -> None:
     assert [claim.id for claim in find_claims(["t12", "T1"])] == ["T1", "T12"]
     with pytest.raises(UnknownClaim, match="T123: expected one of T1, .*; the nearest is T12"):
         find_claims(["T1", "T123"])

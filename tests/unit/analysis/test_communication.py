@@ -1,4 +1,4 @@
-"""The cost of subscriptions and events, and messages by layer and role, worked out by hand."""
+"""The cost of subscriptions and events, and messages by layer and role, computed by hand."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ COUNTS = {
     "b": {"sent_TreeHello": 60, "sent_SubscriptionUpdate": 5, "sent_Event": 1},
     "c": {"sent_SubscriptionUpdate": 2},
 }  # fmt: skip
-# Both to c; b only forwards.
+# Both go to c; b only forwards.
 RECEPTIONS: list[dict[str, Any]] = [
     {"event_id": event, "host": host, "is_match": host == "c", "published_us": 0}
     for event in (1, 2)
@@ -88,10 +88,10 @@ def test_messages_count_by_layer_and_subscriptions_by_delay(
     }
 
 
-def test_every_version_of_a_tree_weighs_the_same(recorder: Recorder, tmp_path: Path) -> None:
+def test_every_version_of_a_tree_has_equal_weight(recorder: Recorder, tmp_path: Path) -> None:
     for host, peer, version in (("a", "b", 1), ("a", "c", 2), ("b", "c", 1)):
         link(recorder, host, peer, version)
-    # c, which recorded no link, takes the mean of a's 39 and b's 40 us.
+    # c recorded no link and takes the mean of a's 39 and b's 40 us.
     expected_us = 3 * (20 + 58) / 2 + 5 * 40 + 2 * (39 + 40) / 2
     evidence = evidence_in(recorder, tmp_path / "run")
     assert subscription_cost(evidence) == pytest.approx(expected_us / 1e6)

@@ -1,4 +1,4 @@
-"""Comparisons of runs: groups by experiment, intervals over seeds, and what cannot be told."""
+"""Comparisons of runs: groups by experiment, intervals over seeds, and missing values."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def make_group(folder: Path, name: str, values: list[float], **changes: Any) -> 
     ]
 
 
-def test_groups_differ_by_welch(tmp_path: Path) -> None:
+def test_differences_of_groups_follow_welch(tmp_path: Path) -> None:
     one, other = [1.0, 1.2, 1.1, 1.3], [2.0, 2.6, 2.3]
     runs = [
         *make_group(tmp_path, "a", one, overlay=MLINK),
@@ -55,7 +55,7 @@ def test_groups_differ_by_welch(tmp_path: Path) -> None:
     assert comparison.notes == ()
 
 
-def test_one_run_has_no_interval_and_says_so(tmp_path: Path) -> None:
+def test_one_run_has_no_interval_and_a_note(tmp_path: Path) -> None:
     runs = [
         *make_group(tmp_path, "a", [1.0, 1.2], overlay=MLINK),
         *make_group(tmp_path, "b", [2.2], overlay=LONGEST),
@@ -72,7 +72,7 @@ def test_without_spread_the_interval_is_a_point() -> None:
     assert welch_interval([2.0, 2.0], [3.0, 3.0]) == (1.0, 1.0, 1.0)
 
 
-def test_nothing_is_percent_of_zero(tmp_path: Path) -> None:
+def test_no_percentage_of_zero(tmp_path: Path) -> None:
     runs = [
         *make_group(tmp_path, "a", [0.0, 0.0], overlay=MLINK),
         *make_group(tmp_path, "b", [1.0, 2.0], overlay=LONGEST),
@@ -82,7 +82,7 @@ def test_nothing_is_percent_of_zero(tmp_path: Path) -> None:
     assert cell.difference_percent is None
 
 
-def test_only_figures_are_compared(tmp_path: Path) -> None:
+def test_only_numbers_are_compared(tmp_path: Path) -> None:
     metrics = {
         "rdp": {"mean": 1.5, "max": None},
         "peers": 12,
@@ -97,7 +97,7 @@ def test_only_figures_are_compared(tmp_path: Path) -> None:
     assert [cell.count for cell in comparison.rows["peers"]] == [1]
 
 
-def test_notes_say_what_is_wrong_with_runs(tmp_path: Path) -> None:
+def test_notes_name_problems_of_runs(tmp_path: Path) -> None:
     runs = [
         make_run(tmp_path / "a", 1, {"peers": 3}),
         make_run(tmp_path / "b", 1, {}, verdict="degraded", folder="/elsewhere"),
@@ -112,7 +112,7 @@ def test_notes_say_what_is_wrong_with_runs(tmp_path: Path) -> None:
     assert "of one experiment; add runs of another" in words
 
 
-def test_a_run_that_was_not_analysed_is_named(
+def test_a_run_without_analysis_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole, *bare = make_group(tmp_path, "a", [1.0, 1.1, 1.2])
@@ -135,7 +135,7 @@ def test_seeds_of_one_experiment_have_an_interval(
     assert "mean [95 % interval]" in lines
 
 
-def test_the_folder_of_a_sweep_stands_for_its_runs(tmp_path: Path) -> None:
+def test_the_folder_of_a_sweep_selects_its_runs(tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text("{}")
     runs = make_group(tmp_path / "runs", "a", [1.0, 2.0])
     make_run(tmp_path / "runs" / "dead.partial", 3, {})
@@ -189,7 +189,7 @@ def test_shares_are_in_percent_and_former_names_are_left_out(
     assert json.loads(last)["metrics"].keys() >= {"events.in_vain", "events.false_positives"}
 
 
-def test_many_groups_stand_below_each_other(
+def test_many_groups_are_printed_below_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [
@@ -203,7 +203,7 @@ def test_many_groups_stand_below_each_other(
 
 
 @pytest.mark.parametrize("text", ["{", "", "[1, 2]"])
-def test_damaged_metrics_are_an_error_that_names_them(text: str, tmp_path: Path) -> None:
+def test_damaged_metrics_are_an_error_that_names_the_file(text: str, tmp_path: Path) -> None:
     runs = make_group(tmp_path, "a", [1.0, 1.2])
     (runs[1] / "analysis" / "metrics.json").write_text(text)
     with pytest.raises(NotARunError, match=r"a-s2/analysis/metrics.json: expected a JSON object"):
@@ -211,7 +211,7 @@ def test_damaged_metrics_are_an_error_that_names_them(text: str, tmp_path: Path)
 
 
 def test_rdp_of_deliveries_is_not_compared_with_that_of_pairs(tmp_path: Path) -> None:
-    """One run is of the former version, whose metrics do not say what `rdp` is over."""
+    """One run is of the former version, whose metrics do not state what `rdp` is measured over."""
     spread = {"mean": 2.0, "count": 9}
     metrics: list[dict[str, Any]] = [
         {

@@ -1,4 +1,4 @@
-"""Which deliveries are due where events are in custody, while hosts come and go."""
+"""Deliveries that are due when events are in custody and hosts crash and restart."""
 
 import pandas as pd
 
@@ -39,7 +39,7 @@ def judge(
     return {row.host: (row.is_owed, row.is_steady) for row in judged.itertuples()}
 
 
-def test_a_host_stays_from_before_the_event_until_it_had_time_to_get_it() -> None:
+def test_a_host_stays_from_before_the_event_until_a_delivery_time_later() -> None:
     early, late = AT_US - SETTLE_US, AT_US + STAY_US
     found = judge(
         [("a", early, late), ("b", early + 1, END_US), ("c", 0, late - 1), ("d", 0, END_US),
@@ -62,7 +62,7 @@ def test_an_event_is_owed_unless_its_publisher_ended_before_it_was_done() -> Non
     assert judge(spans, None)["a"] == (True, True)
 
 
-def test_an_agent_is_up_once_it_has_a_place_in_each_of_its_lives() -> None:
+def test_an_agent_is_up_once_it_has_a_position_after_each_start() -> None:
     wanted = pd.DataFrame(
         [(1, "a", 10, 50), (2, "a", 70, 90), (3, "a", 85, 90), (4, "b", 10, 90), (5, "a", 95, 99)],
         columns=["event_id", "host", "from_us", "until_us"],
@@ -82,7 +82,7 @@ def test_an_agent_is_up_once_it_has_a_place_in_each_of_its_lives() -> None:
     assert while_placed(wanted, records_of(*said[:1])) is wanted
 
 
-def test_a_restarted_agent_is_another_one() -> None:
+def test_a_restarted_agent_is_a_new_incarnation() -> None:
     got = pd.DataFrame(
         [(1, "a", 10), (1, "a", 30), (1, "a", 31), (1, "b", 10), (1, "b", 20), (2, "a", 40)],
         columns=["event_id", "host", "time_us"],

@@ -1,4 +1,4 @@
-"""The metrics of events on a few literal rows, worked out by hand."""
+"""The metrics of events on a few literal rows, computed by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from tests.fixtures.event_frames import evidence_of, frame_of
 from tests.fixtures.overlay_runs import Recorder
 from topologies.underlay import Host, Link, Router, Underlay
 
-# Event 1, published by a: to b directly, from b to c and to d, whom it does not concern.
-# Event 2, published by c: to itself only.
+# Event 1, published by a, goes directly to b, and from b to c and d; d does not subscribe.
+# Event 2, published by c, goes only to c.
 DELIVERIES = [
     {"event_id": 1, "host": "b", "publisher": "a", "delay_us": 30, "unicast_us": 20,
      "opt_us": 20, "hops": 1, "path_us": 20, "is_own": False, "is_matching": True, "copy": 1,
@@ -45,7 +45,7 @@ RECEPTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
-    """Hosts a to d in a row: 20 us from a to b, 40 us to c from there and 10 us to d."""
+    """Hosts a to d in a row: 20 us from a to b, then 40 us to c and 10 us to d."""
     delay_us = {"ab": 18, "bc": 38, "bd": 8}
     links = [Link.symmetric(f"r{x}", f"r{y}", delay_us[x + y]) for x, y in delay_us]
     links += [Link.symmetric(host, f"r{host}", 1) for host in "abcd"]
@@ -61,7 +61,7 @@ def evidence(run: RecordedRun) -> Evidence:
     return evidence_of(run, events=events, receptions=RECEPTIONS, deliveries=DELIVERIES)
 
 
-def test_rdp_is_of_first_deliveries_to_others(evidence: Evidence) -> None:
+def test_rdp_is_of_first_deliveries_to_other_hosts(evidence: Evidence) -> None:
     assert delivery_rdp(evidence) == {
         "mean": 2.25, "p50": 2.25, "p90": pytest.approx(2.85), "max": 3.0, "count": 2,
         "of_sums": 120 / 50,
@@ -74,7 +74,7 @@ def test_rdp_is_of_first_deliveries_to_others(evidence: Evidence) -> None:
     assert hops(evidence) == lengths
 
 
-def test_false_positives_are_per_event_delivered_to_others(evidence: Evidence) -> None:
+def test_false_positives_are_per_delivery_to_other_hosts(evidence: Evidence) -> None:
     assert false_positives(evidence.tables) == 0.5
 
 
@@ -104,7 +104,7 @@ def test_control_efficiency_counts_every_transmission(evidence: Evidence, run: R
     assert control_efficiency(Evidence(run, packets, tables=evidence.tables)) == 2.5
 
 
-def test_delivery_tells_what_was_owed_from_what_came(run: RecordedRun) -> None:
+def test_delivery_distinguishes_owed_from_made_deliveries(run: RecordedRun) -> None:
     owed = {"is_owed": True, "is_steady": True, "is_delivered": True}
     matches = [
         owed, owed, owed | {"is_delivered": False}, owed | {"is_owed": False},
@@ -123,7 +123,7 @@ def test_events_are_counted(evidence: Evidence) -> None:
     }  # fmt: skip
 
 
-def test_of_nothing_every_metric_is_null_or_0_and_has_a_reason(run: RecordedRun) -> None:
+def test_without_events_every_metric_is_null_or_0_with_a_reason(run: RecordedRun) -> None:
     found = measure(Evidence(run), [])
     values: dict[str, Any] = {k: v for k, v in found.items() if k in {m.name for m in METRICS}}
     assert {name for name, value in values.items() if value is not None} == {"events", "peers"}

@@ -1,4 +1,4 @@
-"""Tables of records, worked out by hand and by brute force."""
+"""Tables of records, computed by hand and by brute force."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ ADDRESS = {name: at for at, name in NAMES.items()}
 def workload(
     interests: list[tuple[str, int]], pairs: list[tuple[int, int]] | None = None
 ) -> WorkloadTables:
-    """A workload whose interests are these, of a host and a content; `pairs` match."""
+    """A workload with these interests, as host and content; `pairs` match."""
     numbers = range(len(interests))
     return WorkloadTables(
         pd.DataFrame(
@@ -68,7 +68,7 @@ def ends_of(*ends: tuple[str, int]) -> pd.DataFrame:
     )
 
 
-def test_the_way_of_an_event_is_that_of_its_sender_and_one_link_more() -> None:
+def test_the_path_of_an_event_extends_that_of_its_sender_by_one_link() -> None:
     def came(host: str, sender: str, hops: int, event_id: int = 1) -> dict[str, Any]:
         return {"event_id": event_id, "host": host, "publisher": "a", "from_host": sender,
                 "hops": hops, "link_us": 10 * hops}  # fmt: skip
@@ -88,8 +88,8 @@ def test_the_way_of_an_event_is_that_of_its_sender_and_one_link_more() -> None:
     }  # fmt: skip
 
 
-def test_a_copy_that_came_again_has_a_way_of_its_own() -> None:
-    """Up from a over b to the root c, and down to b, a and d, as a tree may have it."""
+def test_a_repeated_copy_has_its_own_path() -> None:
+    """It goes up from a over b to the root c, and down to b, a and d, as in a tree."""
 
     def came(host: str, sender: str, hops: int) -> dict[str, Any]:
         return {"event_id": 1, "host": host, "publisher": "a", "from_host": sender, "hops": hops}
@@ -106,7 +106,7 @@ def test_a_copy_that_came_again_has_a_way_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("key", ["interest", "subscription"])
-def test_an_interest_lasts_until_undone_or_its_agent_or_the_run_ends(key: str) -> None:
+def test_an_interest_ends_by_a_record_or_with_its_agent_or_the_run(key: str) -> None:
     """Format 1 has the content, here 70 and more, in place of the number."""
     numbers = {7: 0, 8: 1}
     names = {7: 70, 8: 80} if key == "subscription" else numbers
@@ -135,7 +135,7 @@ def test_an_interest_lasts_until_undone_or_its_agent_or_the_run_ends(key: str) -
     }  # fmt: skip
 
 
-def test_an_agent_that_says_no_more_has_ended_unless_nobody_does() -> None:
+def test_an_agent_without_further_records_has_ended_unless_all_have_none() -> None:
     said: list[Any] = [
         (0, "h1", "x", {}), (7, "h1", "x", {}), (3, "h2", "x", {}), (5, "h3", "x", {}),
     ]  # fmt: skip
@@ -146,7 +146,7 @@ def test_an_agent_that_says_no_more_has_ended_unless_nobody_does() -> None:
     assert told.at_end == set(told.lasting) == {"h2"}
 
 
-def test_an_agent_that_left_is_a_peer_again_when_it_starts_again() -> None:
+def test_an_agent_that_left_is_a_peer_again_when_it_restarts() -> None:
     rows: list[Any] = [
         (0, "h1", "agent_started", {}), (0, "h2", "agent_started", {}),
         (5, "h1", "agent_left", {}), (5, "h2", "agent_left", {}), (6, "h2", "agent_started", {}),
@@ -173,7 +173,7 @@ OWNERS = ["h1", "h1", "h2", "h3"]
     st.sets(st.tuples(st.sampled_from(HOSTS), TIMES), max_size=4),
     st.dictionaries(st.integers(1, 6), TIMES),
 )
-def test_matches_are_those_of_brute_force(
+def test_matches_equal_brute_force(
     changes: list[tuple[int, int, str]],
     events: list[tuple[int, str]],
     pairs: set[tuple[int, int]],
@@ -234,7 +234,7 @@ def _brute_force(
 
 
 def test_an_event_without_version_and_content_is_followed() -> None:
-    """A topic flood records no more: h1 publishes, h2 wants it, h3 only forwards."""
+    """Records of a topic flood: h1 publishes, h2 subscribes, h3 only forwards."""
     said = records_of(
         (0, "h2", "subscribed", {"interest": 0}),
         (10, "h1", "event_published", {"event_id": 1}),
@@ -256,12 +256,12 @@ def test_an_event_without_version_and_content_is_followed() -> None:
     assert rows[columns].values.tolist() == [[1, 2, 20, True], [2, 5, 21, True]]
 
 
-def test_a_record_without_a_field_that_it_needs_is_an_error() -> None:
+def test_a_record_without_a_required_field_is_an_error() -> None:
     with pytest.raises(AnalysisError, match="records event_published: expected event_id as int64"):
         published(records_of((1, "h1", "event_published", {"version": 3})))
 
 
-def test_a_link_of_a_tree_ends_when_no_end_has_it() -> None:
+def test_a_link_of_a_tree_ends_when_neither_end_has_it() -> None:
     def link(time_us: int, host: str, change: str, peer: str, version: int) -> Any:
         values = {"version": version, "peer": ADDRESS[peer]}
         return time_us, host, f"tree_link_{change}", values
@@ -270,7 +270,7 @@ def test_a_link_of_a_tree_ends_when_no_end_has_it() -> None:
         link(10, "h1", "added", "h2", 1), link(12, "h2", "added", "h1", 1),
         link(30, "h2", "removed", "h1", 1), link(33, "h1", "removed", "h2", 1),
         link(40, "h2", "added", "h1", 2),
-        # h2 dies at 60 and says nothing; h1 notices later, or has died as well.
+        # h2 crashes at 60 without a record; h1 detects it later, or has crashed as well.
         link(41, "h1", "added", "h2", 3), link(42, "h2", "added", "h1", 3),
         link(70, "h1", "removed", "h2", 3),
         link(43, "h2", "added", "h1", 4), link(44, "h1", "added", "h2", 4),
@@ -282,7 +282,7 @@ def test_a_link_of_a_tree_ends_when_no_end_has_it() -> None:
         found[columns].astype(object).where(found[columns].notna(), None).values.tolist()
     )
     assert first == [1, "h1", "h2", 10, 33, 2, 5, 6]
-    # Version 4 is still held by h1; in version 5, h2 has come back.
+    # Version 4 is still held by h1; in version 5, h2 is back.
     assert [(row[0], row[4], row[5]) for row in others] == [
         (2, 60, 1), (3, 70, 2), (4, None, 2), (5, None, 2),
     ]  # fmt: skip

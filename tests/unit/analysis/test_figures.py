@@ -1,4 +1,4 @@
-"""Figures of sweeps: the right means and intervals, and files that do not change by themselves."""
+"""Figures of sweeps: correct means and intervals, and reproducible files."""
 
 import csv
 from dataclasses import replace
@@ -33,7 +33,7 @@ ROWS = rows_of(
 )
 
 
-def test_the_interval_is_students() -> None:
+def test_the_interval_follows_students_t() -> None:
     # From a printed table: t of 2 degrees of freedom at 97.5 % is 4.303; s = 1, n = 3.
     assert mean_interval([1, 2, 3]) == pytest.approx(
         (2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), 1e-3
@@ -41,7 +41,7 @@ def test_the_interval_is_students() -> None:
     assert mean_interval([5]) == (5, None, None)
 
 
-def test_runs_that_differ_in_their_seed_are_one_point() -> None:
+def test_runs_that_differ_only_in_the_seed_are_one_point() -> None:
     points = gather_points(Figure("f", "hosts", "rdp.mean", ("kind",)), ROWS, KEYS)
     found = [(point.line, point.x, point.mean, point.count) for point in points]
     assert found == [(("a",), 10, 4, 3), (("a",), 20, 2, 3), (("b",), 10, 6, 2), (("b",), 20, 9, 1)]
@@ -52,7 +52,7 @@ def test_a_measured_x_has_a_point_for_each_combination() -> None:
     assert [(point.x, point.count) for point in points] == [(101, 3), (201, 3), (101, 2), (200, 1)]
 
 
-def test_files_are_drawn_and_are_the_same_each_time(tmp_path: Path) -> None:
+def test_files_are_drawn_and_equal_each_time(tmp_path: Path) -> None:
     figure = Figure("f", "hosts", "rdp.mean", (), "kind", "A title", log_x=True)
     contents = []
     for folder in (tmp_path / "one", tmp_path / "two"):
@@ -70,17 +70,17 @@ def test_files_are_drawn_and_are_the_same_each_time(tmp_path: Path) -> None:
     assert rows[-1]["ci95_low"] == ""
 
 
-def test_names_on_the_x_axis_are_drawn_too(tmp_path: Path) -> None:
+def test_names_on_the_x_axis_are_drawn(tmp_path: Path) -> None:
     files, notes = draw_figure(Figure("f", "kind", "rdp.mean"), ROWS, KEYS, tmp_path)
     assert len(files) == 3
     assert notes[0] == "hosts: different values are averaged"
-    # A variant that sets the hosts tells them apart.
+    # A variant that sets the hosts distinguishes them.
     rows = [row | {"variant": f"of {row['hosts']}"} for row in ROWS]
     _, notes = draw_figure(Figure("f", "kind", "rdp.mean", ("variant",)), rows, KEYS, tmp_path)
     assert notes == ["2 of 11 runs have no rdp.mean"]
 
 
-def test_no_two_of_many_lines_look_the_same() -> None:
+def test_many_lines_all_look_different() -> None:
     figure = Figure("f", "hosts", "rdp.mean", ("kind",))
     rows = rows_of({(hosts, f"k{kind}"): [1.0] for kind in range(10) for hosts in (10, 20)})
     (axes,) = _draw(figure, gather_points(figure, rows, KEYS)).axes
@@ -88,18 +88,18 @@ def test_no_two_of_many_lines_look_the_same() -> None:
     assert len(looks) == 10
 
 
-def test_what_cannot_be_drawn_says_why(tmp_path: Path) -> None:
+def test_missing_data_are_reported(tmp_path: Path) -> None:
     with pytest.raises(FigureError, match="y: expected a column .* the nearest is rdp.mean"):
         draw_figure(Figure("f", "hosts", "rpd.mean"), ROWS, KEYS, tmp_path)
     with pytest.raises(FigureError, match="log_x: expected numbers above 0 as kind, found 'a'"):
         draw_figure(Figure("f", "kind", "rdp.mean", log_x=True), ROWS, KEYS, tmp_path)
-    # Where a run has no overlay, the metric is null as a whole.
+    # If a run has no overlay, the whole metric is null.
     nulls = [{"hosts": 1, "seed": 1, "rdp": None}]
     files, notes = draw_figure(Figure("f", "hosts", "rdp.mean"), nulls, KEYS, tmp_path)
     assert (files, notes) == ([], ["not drawn, as no run has rdp.mean and hosts"])
 
 
-def test_columns_are_lines_and_published_values_stand_beside_them(tmp_path: Path) -> None:
+def test_columns_are_lines_and_published_values_are_drawn(tmp_path: Path) -> None:
     rows = [
         {"hosts": hosts, "seed": seed, "ours.rdp": hosts + seed, "theirs.rdp": 2.0 * hosts}
         for hosts in (10, 20)

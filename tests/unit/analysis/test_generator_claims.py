@@ -1,4 +1,4 @@
-"""Claims about generators: their relations on made-up points, their counts beside NetworkX."""
+"""Claims about generators: their relations on generated points, and counts equal to NetworkX."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ MADE: dict[str, Made] = {
 
 
 def find(claim_id: str, *seeds: Made) -> Finding:
-    """What is found after a change to the points of each seed."""
+    """The finding after a change to the points of each seed."""
     (claim,) = find_claims([claim_id])
     (source,) = claim.sources
     rows = [{**MADE[claim_id], "seed": seed, **change} for seed, change in enumerate(seeds)]
@@ -58,7 +58,7 @@ def test_claims_hold_for_networks_like_the_original(claim_id: str) -> None:
         ("G2", {"hops.mean": 8.46}, "mean hops at most 8.456"),
     ],
 )
-def test_a_mean_that_leaves_its_range_is_told(claim_id: str, change: Made, told: str) -> None:
+def test_a_mean_outside_its_range_is_reported(claim_id: str, change: Made, told: str) -> None:
     finding = find(claim_id, change, change, change)
     (failing,) = [part.text for part in finding.parts if part.holds is False]
     assert failing.endswith(f"(not: {told})")
@@ -75,15 +75,13 @@ def test_the_mean_over_seeds_decides_and_has_an_interval() -> None:
 
 
 @pytest.mark.parametrize(("spread", "holds"), [(0.05, False), (0.2, True)])
-def test_a_mean_may_leave_its_range_as_far_as_its_interval_reaches(
-    spread: float, holds: bool
-) -> None:
+def test_a_mean_may_exceed_its_range_by_less_than_its_interval(spread: float, holds: bool) -> None:
     """The mean is 0.244 above the range; its interval reaches 2.484 times the spread."""
     finding = find("G2", *({"hops.mean": 8.7 + step * spread} for step in (-1, 0, 1)))
     assert finding.holds is holds
 
 
-def test_too_few_or_other_points_decide_nothing() -> None:
+def test_too_few_points_or_other_sizes_leave_a_claim_undecided() -> None:
     assert find("G1", {}, {}).ours.startswith("not decided: 2 of at least 3 seeds for links")
     other = find("G1", {"routers": 820})
     assert other.ours == (
@@ -102,7 +100,7 @@ def test_too_few_or_other_points_decide_nothing() -> None:
     ],
 )
 @pytest.mark.parametrize("seed", [1, 2])
-def test_points_count_what_networkx_counts(
+def test_points_have_the_counts_of_networkx(
     measure: Callable[..., Made], generate: Callable[..., Underlay], seed: int
 ) -> None:
     underlay = generate(60, seed=seed)
@@ -139,6 +137,6 @@ def test_points_are_every_combination_of_values_and_seeds() -> None:
         ({"seed": [1, 1]}, r"seed: expected different values like 1, found \[1, 1\]"),
     ],
 )
-def test_changes_that_do_not_fit_are_told(change: Made, message: str) -> None:
+def test_changes_that_do_not_fit_are_reported(change: Made, message: str) -> None:
     with pytest.raises(UnfitChange, match=message):
         a_computation().change(change)

@@ -1,4 +1,4 @@
-"""The one table of metrics: complete, and what summary, report and documentation follow from."""
+"""The table of metrics is complete; summary, report and documentation are made from it."""
 
 import importlib
 import pkgutil
@@ -36,7 +36,7 @@ def test_every_metric_that_a_module_defines_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_a_metric_says_what_it_means(metric: Metric) -> None:
+def test_a_metric_has_a_description(metric: Metric) -> None:
     assert metric.label and metric.explanation.endswith(".") and metric.inputs
 
 
@@ -56,10 +56,11 @@ def test_a_metric_has_one_name_in_summary_and_report(metric: Metric) -> None:
         ("communication_cost.events", "Communication cost, events", "s"),
         ("last_tree.events.crossings", "Last tree: Events, link crossings", "crossings"),
         ("peers", "Peers", "hosts"),
+        ("table_entries.pubsub.max", "Routing-table entries, pubsub, maximum", "entries"),
         ("of_nobody.two_words", "Of nobody, two words", ""),
     ],
 )
-def test_a_number_has_words_and_a_unit(name: str, words: str, unit: str) -> None:
+def test_a_number_has_a_name_and_a_unit(name: str, words: str, unit: str) -> None:
     assert name_number(name) == (words, unit)
 
 
@@ -74,8 +75,8 @@ def test_the_page_of_metrics_is_up_to_date() -> None:
     assert renewed(page) == page
 
 
-def test_the_metric_in_the_documentation_works(tmp_path: Path) -> None:
-    """Of a run of format 1, and beside the metric that says the same."""
+def test_the_example_metric_in_the_documentation_works(tmp_path: Path) -> None:
+    """It is computed for a run of format 1 and compared with an existing metric."""
     text = PAGE.read_text().partition("```python\nMetric(")[2].partition("```")[0]
     names = {"Metric": Metric, "Group": Group, "Input": Input, "Part": Part}
     metric = eval(f"Metric({text}", names)
@@ -86,7 +87,9 @@ def test_the_metric_in_the_documentation_works(tmp_path: Path) -> None:
     assert metric.evaluate(evidence) == (pytest.approx(spread["max"]), "")
 
 
-def test_words_of_summary_and_report_follow_from_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_in_summary_and_report_are_those_of_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for module in (
         "analysis.metrics.table",
         "analysis.report.explanations",

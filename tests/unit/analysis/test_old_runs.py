@@ -1,4 +1,4 @@
-"""Run directories that former versions wrote are read, and measured as before."""
+"""Run directories of former versions are read, and have the same metrics."""
 
 import json
 import shutil
@@ -11,10 +11,10 @@ from analysis.metrics.file import measure_run
 from analysis.run_directory import open_run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-# Of packets, which only Spark reads; `rdp` is compared by what it is over.
+# Metrics of packets, which only Spark reads; `rdp` is compared by its population.
 OF_PACKETS = {"link_stress", "messages", "packets", "rdp_of_packets", "control_efficiency"}
 
-# Where an agent was killed, these were of the overlay at the end; now of that of each event.
+# If an agent was killed, these used the final overlay; now they use that of each event.
 OF_OPT = {"routing_cost_opt", "routing_efficiency"}
 
 
@@ -23,7 +23,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return shutil.copytree(FIXTURES / f"format-1-{request.param}", tmp_path / "run")
 
 
-def test_a_run_of_format_1_has_the_metrics_that_it_had(run: Path) -> None:
+def test_a_run_of_format_1_has_its_former_metrics(run: Path) -> None:
     before = json.loads((run / "analysis" / "metrics.json").read_text())
     found = measure_run(run)
     assert found["notes"]["analysis"] == (
@@ -40,7 +40,7 @@ def test_a_run_of_format_1_has_the_metrics_that_it_had(run: Path) -> None:
 
 
 def _assert_same(old: Any, new: Any, name: str, changed: set[str]) -> None:
-    """What was there is there with the same value, but for what changed; more may be there."""
+    """Assert equal values, except for intended changes; new values may exist."""
     if isinstance(old, dict):
         for key in old.keys() - changed:
             _assert_same(old[key], new[key], f"{name}.{key}", changed)
@@ -48,7 +48,7 @@ def _assert_same(old: Any, new: Any, name: str, changed: set[str]) -> None:
         assert new == (pytest.approx(old, rel=1e-12) if isinstance(old, float) else old), name
 
 
-def test_a_workload_that_was_drawn_again_is_what_agents_recorded(run: Path) -> None:
+def test_a_workload_drawn_again_equals_the_records_of_agents(run: Path) -> None:
     recorded = open_run(run)
     workload = recorded.workload
     assert (run / "analysis" / "workload" / "matches.parquet").exists()
@@ -61,7 +61,7 @@ def test_a_workload_that_was_drawn_again_is_what_agents_recorded(run: Path) -> N
     assert planned.loc[points["event_id"], "host"].tolist() == points["host"].tolist()
 
 
-def test_messages_of_format_1_are_told_apart_by_layers(run: Path) -> None:
+def test_messages_of_format_1_are_distinguished_by_layer(run: Path) -> None:
     found = measure_run(run)
     hellos = found["messages_by_kind"]["TreeHello"] + found["messages_by_kind"].get("Farewell", 0)
     matching = found["events"]["received"] - found["events"]["in_vain"]

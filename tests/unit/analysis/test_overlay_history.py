@@ -1,4 +1,4 @@
-"""The overlay over time: by brute force on random records, and OPT of events under churn."""
+"""The overlay over time: compared with brute force on random records; OPT of events under churn."""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address
@@ -27,7 +27,7 @@ END_US = 1_000
 
 
 def random_records(underlay: Underlay, chance: Random) -> tuple[AgentRecords, AgentLives]:
-    """Neighbours that come and go, agents that leave, are killed and start again, and events."""
+    """Random links, agents that leave, are killed and restart, and events."""
     hosts = [host.name for host in underlay.hosts]
     address = {host: int(IPv4Address(underlay.address[host])) for host in hosts}
     rows = [AgentRecord(0, host, "agent_started", {}) for host in hosts]
@@ -63,7 +63,7 @@ def random_records(underlay: Underlay, chance: Random) -> tuple[AgentRecords, Ag
 def brute_force(
     underlay: Underlay, records: AgentRecords, lives: AgentLives, at_us: int, is_directed: bool
 ) -> nx.Graph | nx.DiGraph:
-    """The overlay at a time, from everything recorded until then."""
+    """The overlay at a time, from all records until then."""
     name_at = {int(IPv4Address(at)): name for at, name in underlay.name_at.items()}
     views: dict[str, set[str]] = {}
     begun_us: dict[str, int] = {}
@@ -76,7 +76,7 @@ def brute_force(
             views[row.host].add(name_at[row.values["peer"]])
         else:
             views[row.host].discard(name_at[row.values["peer"]])
-    # One that started at the time at which it ended has started again.
+    # An agent that started at the time of its end has restarted.
     ended = {host for host, end_us in lives.ends if begun_us[host] < end_us <= at_us}
     graph = nx.DiGraph() if is_directed else nx.Graph()
     graph.add_nodes_from(views)
@@ -88,9 +88,7 @@ def brute_force(
 
 @pytest.mark.parametrize("is_directed", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_shortest_paths_are_those_over_the_overlay_at_the_time(
-    seed: int, is_directed: bool
-) -> None:
+def test_shortest_paths_are_over_the_overlay_at_the_time(seed: int, is_directed: bool) -> None:
     chance = Random(seed)
     underlay = attach_hosts(generate_waxman(12, seed=seed), 7, seed=seed)
     records, lives = random_records(underlay, chance)
@@ -117,7 +115,7 @@ def test_shortest_paths_are_those_over_the_overlay_at_the_time(
     assert links == overlay.links
 
 
-def test_an_overlay_that_stands_before_the_first_event_has_no_history() -> None:
+def test_an_overlay_that_is_complete_before_the_first_event_has_no_history() -> None:
     underlay = attach_hosts(generate_waxman(5, seed=1), 2, seed=1)
     a, b = (host.name for host in underlay.hosts)
     address = {host: int(IPv4Address(underlay.address[host])) for host in (a, b)}
@@ -141,7 +139,7 @@ def test_an_overlay_that_stands_before_the_first_event_has_no_history() -> None:
 
 @pytest.fixture
 def triangle() -> Recorder:
-    """Hosts h1, h2, h3, each a microsecond from its router, and routers 10, 20 and 25 us apart."""
+    """Hosts h1, h2, h3, each 1 us from its router; routers are 10, 20 and 25 us apart."""
     links = (
         Link.symmetric("r1", "r2", 10),
         Link.symmetric("r2", "r3", 20),
@@ -152,10 +150,8 @@ def triangle() -> Recorder:
     return Recorder(Underlay(routers, links, tuple(Host(f"h{n}") for n in (1, 2, 3))))
 
 
-def test_opt_of_an_event_is_over_the_overlay_of_its_time(
-    triangle: Recorder, tmp_path: Path
-) -> None:
-    """Event 1 goes over h2, as it must; event 2 could take the link that came meanwhile."""
+def test_opt_of_an_event_uses_the_overlay_at_its_time(triangle: Recorder, tmp_path: Path) -> None:
+    """Event 1 can only go over h2; event 2 could use the link that was added meanwhile."""
     triangle.start()
     triangle.join("h1", "h2")
     triangle.join("h2", "h3")

@@ -1,4 +1,4 @@
-"""Metrics of the discovery overlay: worked out by hand, and by brute force on random networks."""
+"""Metrics of the discovery overlay: by hand, and by brute force on random networks."""
 
 import json
 from itertools import pairwise, permutations
@@ -21,7 +21,7 @@ from topologies.waxman import generate_waxman
 
 @pytest.fixture
 def line() -> Recorder:
-    """h1, h2, h3 on a line of routers r1 -10- r2 -20- r3, and r4 behind r1, where nobody is."""
+    """h1, h2, h3 on routers r1 -10- r2 -20- r3 in a row, and r4 behind r1 without a host."""
     links = (
         Link.symmetric("r1", "r2", 10),
         Link.symmetric("r2", "r3", 20),
@@ -33,7 +33,7 @@ def line() -> Recorder:
 
 
 def chain(recorder: Recorder) -> Recorder:
-    """The overlay h1 - h2 - h3, with the way from h1 to h2 inferred, and all agents alive."""
+    """The overlay h1 - h2 - h3, with the route from h1 to h2 inferred, and all agents running."""
     recorder.start()
     recorder.join("h1", "h2")
     recorder.join("h2", "h3")
@@ -42,7 +42,7 @@ def chain(recorder: Recorder) -> Recorder:
     return recorder
 
 
-def test_figures_of_a_line_are_those_worked_out_by_hand(line: Recorder, tmp_path: Path) -> None:
+def test_metrics_of_a_line_are_those_computed_by_hand(line: Recorder, tmp_path: Path) -> None:
     metrics = measure_run(chain(line).write(tmp_path / "run"))
     # h1 to h3 takes 1 + 10 + 2 + 2 + 20 + 3 over h2, and 1 + 30 + 3 directly.
     assert metrics["rdp"]["mean"] == pytest.approx((1 + 1 + 38 / 34) / 3)
@@ -50,14 +50,14 @@ def test_figures_of_a_line_are_those_worked_out_by_hand(line: Recorder, tmp_path
     assert metrics["rdp"]["p50"] == 1
     assert metrics["rdp"]["of_sums"] == pytest.approx((13 + 25 + 38) / (13 + 25 + 34))
     assert metrics["rdp_without_last_miles"]["max"] == 1
-    # Trees cross 3 + 3 links from everywhere; unicast 3 for neighbours, 4 from end to end.
+    # Trees cross 3 + 3 links from every peer; unicast 3 to neighbours, 4 between the ends.
     assert metrics["stress_ratio"] == pytest.approx(18 / 20)
     assert metrics["stress_ratio_pairs"] == pytest.approx(24 / 20)
-    # Of 6 links, all but r1-r4 are on routes between peers; probing showed 3 of them.
+    # Of 6 links, all but r1-r4 are on routes between peers; probing found 3 of them.
     assert metrics["discovered_links"] == pytest.approx(3 / 5)
     assert metrics["discovered_links_of_all"] == pytest.approx(3 / 6)
     assert metrics["mapped_links"] == metrics["mapped_links_between_routers"] == 1
-    assert metrics["discovered_links_between_routers"] == 1 / 2  # r1-r2, and not r2-r3
+    assert metrics["discovered_links_between_routers"] == 1 / 2  # r1-r2, but not r2-r3
     assert metrics["inferences"] == pytest.approx(1 / 6)
     assert metrics["inferences_count"] == 1
     assert metrics["inference_score"]["precision"] == metrics["inference_score"]["recall"] == 1
@@ -77,7 +77,7 @@ def test_figures_of_a_line_are_those_worked_out_by_hand(line: Recorder, tmp_path
     assert metrics["rdp_over"] == "pairs"
 
 
-def test_both_directions_have_their_own_delay(tmp_path: Path) -> None:
+def test_each_direction_has_its_own_delay(tmp_path: Path) -> None:
     links = (
         Link("r1", "r2", Channel(10), Channel(40)),
         Link("r2", "r3", Channel(10), Channel(10)),
@@ -93,7 +93,9 @@ def test_both_directions_have_their_own_delay(tmp_path: Path) -> None:
     assert metrics["rdp_without_last_miles"]["max"] == 1
 
 
-def test_without_distant_links_an_overlay_may_fall_apart(line: Recorder, tmp_path: Path) -> None:
+def test_without_distant_links_an_overlay_may_be_disconnected(
+    line: Recorder, tmp_path: Path
+) -> None:
     line.join("h1", "h2")
     line.join("h2", "h3", distant=True)
     line.end()
@@ -101,13 +103,13 @@ def test_without_distant_links_an_overlay_may_fall_apart(line: Recorder, tmp_pat
     assert (metrics["components"], metrics["components_near"]) == (1, 2)
     assert (metrics["unreachable_pairs"], metrics["unreachable_pairs_near"]) == (0, 4)
     assert (metrics["overlay_links"], metrics["distant_links"]) == (2, 1)
-    assert metrics["rdp_near"]["max"] == 1  # of h1 and h2 alone
+    assert metrics["rdp_near"]["max"] == 1  # of h1 and h2 only
     assert metrics["mapped_links"] == pytest.approx(3 / 5)
     assert metrics["mapped_links_between_routers"] == 1 / 2
     assert metrics["degree_near"]["histogram"] == {"0": 1, "1": 2}
 
 
-def test_peers_that_nothing_connects_have_no_penalty(line: Recorder, tmp_path: Path) -> None:
+def test_disconnected_peers_have_no_penalty(line: Recorder, tmp_path: Path) -> None:
     line.infer("h1", "h2")
     line.end()
     metrics = measure_run(line.write(tmp_path / "run"))
@@ -119,7 +121,7 @@ def test_peers_that_nothing_connects_have_no_penalty(line: Recorder, tmp_path: P
     assert metrics["discovered_links"] == pytest.approx(3 / 5)
 
 
-def test_a_link_needs_both_ends_alive(line: Recorder, tmp_path: Path) -> None:
+def test_a_link_requires_both_ends_alive(line: Recorder, tmp_path: Path) -> None:
     line.start()
     line.join("h1", "h2")
     line.remove("h2", "h1")
@@ -134,7 +136,7 @@ def test_a_link_needs_both_ends_alive(line: Recorder, tmp_path: Path) -> None:
     assert "1 agent ended before the end of the run" in metrics["notes"]["overlay"]
 
 
-def test_a_restarted_agent_has_forgotten_its_neighbours(line: Recorder, tmp_path: Path) -> None:
+def test_a_restarted_agent_has_no_neighbours(line: Recorder, tmp_path: Path) -> None:
     chain(line)
     line.record("h3", "agent_started", time_us=5)
     metrics = measure_run(line.write(tmp_path / "run"))
@@ -143,12 +145,12 @@ def test_a_restarted_agent_has_forgotten_its_neighbours(line: Recorder, tmp_path
     assert "1 agent restarted" in metrics["notes"]["overlay"]
 
 
-def test_an_agent_that_left_is_no_peer_until_it_is_back(line: Recorder, tmp_path: Path) -> None:
+def test_an_agent_that_left_is_no_peer_until_it_returns(line: Recorder, tmp_path: Path) -> None:
     chain(line)
     line.record("h3", "agent_left", time_us=5)
     metrics = measure_run(line.write(tmp_path / "left"))
     assert (metrics["peers"], metrics["overlay_links"], metrics["stale_links"]) == (2, 1, 1)
-    assert metrics["join_messages"] == 18  # what it sent counts all the same
+    assert metrics["join_messages"] == 18  # Its messages still count.
     assert "1 agent left" in metrics["notes"]["overlay"]
     line.record("h3", "agent_started", time_us=6)
     assert measure_run(line.write(tmp_path / "back"))["peers"] == 3
@@ -166,7 +168,7 @@ def test_records_count_in_the_order_of_their_times(line: Recorder, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("first", "second", "distant"), [(1, 1, 1), (1, 0, 0), (0, 1, 0)])
-def test_a_link_is_distant_if_both_ends_say_so(
+def test_a_link_is_distant_if_both_ends_record_it(
     line: Recorder, tmp_path: Path, first: int, second: int, distant: int
 ) -> None:
     line.add("h1", "h2", distant=bool(first))
@@ -190,10 +192,10 @@ def test_silent_routers_hide_their_links(line: Recorder, tmp_path: Path) -> None
     }
 
 
-def test_wrong_routes_are_found_out(line: Recorder, tmp_path: Path) -> None:
+def test_wrong_routes_are_found(line: Recorder, tmp_path: Path) -> None:
     r1, r2, r3, r4 = (line.address(f"r{n}") for n in (1, 2, 3, 4))
-    line.infer("h1", "h3", f"{r1} {r3}")  # h1-r1 and r3-h3 are right, r1-r3 is none
-    line.infer("h1", "h2", f"{r1} {r4}", reached=False)  # r1-r4 is a link, but not on the way
+    line.infer("h1", "h3", f"{r1} {r3}")  # h1-r1 and r3-h3 are right, r1-r3 does not exist
+    line.infer("h1", "h2", f"{r1} {r4}", reached=False)  # r1-r4 is a link, but not on the route
     line.infer("h3", "h1")
     line.know("h1", "h2", f"{r1} {r2}")
     line.know("h2", "h1", f"{r2} 0 {r1}")
@@ -209,9 +211,7 @@ def test_wrong_routes_are_found_out(line: Recorder, tmp_path: Path) -> None:
     assert metrics["discovered_links_of_all"] == pytest.approx(5 / 6)
 
 
-def test_a_route_that_does_not_reach_its_peer_is_not_the_route(
-    line: Recorder, tmp_path: Path
-) -> None:
+def test_a_route_that_does_not_reach_its_peer_is_incomplete(line: Recorder, tmp_path: Path) -> None:
     line.infer("h1", "h2", reached=False)
     line.end()
     metrics = measure_run(line.write(tmp_path / "run"))
@@ -220,7 +220,7 @@ def test_a_route_that_does_not_reach_its_peer_is_not_the_route(
     assert metrics["inference_score"]["recall"] == pytest.approx(2 / 3)
 
 
-def test_peers_that_nobody_knows_do_no_harm(line: Recorder, tmp_path: Path) -> None:
+def test_unknown_peers_have_no_effect(line: Recorder, tmp_path: Path) -> None:
     chain(line)
     line.record("h1", "neighbour_added", 1, peer=1, delay_us=1, is_distant=False)
     line.record("h1", "route_inferred", 1, peer=1, is_reached=True, routers="")
@@ -243,7 +243,7 @@ def test_peers_on_one_router_and_links_without_delay(tmp_path: Path) -> None:
     assert metrics["unreachable_pairs"] == 0
 
 
-def test_a_run_without_an_overlay_says_so(line: Recorder, tmp_path: Path) -> None:
+def test_a_run_without_an_overlay_reports_it(line: Recorder, tmp_path: Path) -> None:
     line.end(sent=3)
     metrics = measure_run(line.write(tmp_path / "run"))
     assert metrics["peers"] == 3
@@ -252,14 +252,14 @@ def test_a_run_without_an_overlay_says_so(line: Recorder, tmp_path: Path) -> Non
     assert {metrics["notes"][name] for name in names} == {"no agent recorded neighbours or routes"}
 
 
-def test_one_peer_alone_has_no_overlay(line: Recorder, tmp_path: Path) -> None:
+def test_a_single_peer_has_no_overlay(line: Recorder, tmp_path: Path) -> None:
     line.add("h1", "h2")
     line.end(["h1"])
     metrics = measure_run(line.write(tmp_path / "run"))
     assert metrics["notes"]["overlay_rdp"] == "expected at least 2 peers at the end, found 1"
 
 
-def test_metrics_are_written_in_one_piece(line: Recorder, tmp_path: Path) -> None:
+def test_metrics_are_written_atomically(line: Recorder, tmp_path: Path) -> None:
     run = chain(line).write(tmp_path / "run")
     (run / "analysis").mkdir()
     file = run / "analysis" / "metrics.json"
@@ -273,7 +273,7 @@ def test_metrics_are_written_in_one_piece(line: Recorder, tmp_path: Path) -> Non
     assert written == ["metrics.json", "overlay.json"]
 
 
-def test_a_dead_run_is_measured_as_far_as_it_goes(line: Recorder, tmp_path: Path) -> None:
+def test_a_run_that_died_is_measured_as_far_as_recorded(line: Recorder, tmp_path: Path) -> None:
     chain(line)
     line.rows = [row for row in line.rows if row[2] != "agent_ended"]
     run = line.write_logs(tmp_path / "run.partial")
@@ -288,7 +288,7 @@ def test_a_dead_run_is_measured_as_far_as_it_goes(line: Recorder, tmp_path: Path
         assert words in metrics["notes"]["overlay"]
 
 
-def test_a_run_without_records_says_so(line: Recorder, tmp_path: Path) -> None:
+def test_a_run_without_records_reports_it(line: Recorder, tmp_path: Path) -> None:
     run = chain(line).write(tmp_path / "run")
     (run / "agents" / "records.parquet").unlink()
     metrics = measure_run(run)
@@ -298,7 +298,7 @@ def test_a_run_without_records_says_so(line: Recorder, tmp_path: Path) -> None:
     assert unreadable == ["run.json", "verdict.json", "agents/records.parquet"]
 
 
-def test_faults_that_change_the_truth_are_noted(line: Recorder, tmp_path: Path) -> None:
+def test_faults_that_change_routes_are_noted(line: Recorder, tmp_path: Path) -> None:
     run = chain(line).write(tmp_path / "run")
     faults = [{"at_s": 1, "action": "link-down", "target": "r1-r2"}]
     (run / "run.json").write_text(json.dumps({"experiment": {"fault": faults}}))
@@ -325,7 +325,7 @@ def small_network(seed: int) -> Underlay:
 
 
 def all_paths(recorder: Recorder, overlay: nx.Graph, last_miles: bool) -> dict[Any, list[Any]]:
-    """Delay, crossings and crossings of the last link of every overlay path of every pair."""
+    """Delay, crossings and last-link crossings of every overlay path of every pair."""
     routes, last_mile = recorder.routes, recorder.underlay.last_mile
     found: dict[Any, list[Any]] = {}
     for source, target in permutations(recorder.names, 2):
@@ -341,7 +341,7 @@ def all_paths(recorder: Recorder, overlay: nx.Graph, last_miles: bool) -> dict[A
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_brute_force_finds_the_same_figures(seed: int, tmp_path: Path) -> None:
+def test_metrics_equal_brute_force(seed: int, tmp_path: Path) -> None:
     recorder = random_overlay(small_network(seed), seed, links=1 + seed % 3)
     metrics = measure_run(recorder.write(tmp_path / "run"))
     routes, names = recorder.routes, recorder.names
@@ -369,7 +369,7 @@ def test_brute_force_finds_the_same_figures(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_brute_force_finds_the_same_links(seed: int, tmp_path: Path) -> None:
+def test_links_equal_brute_force(seed: int, tmp_path: Path) -> None:
     underlay = attach_hosts(generate_waxman(25, seed=seed), 9, seed)
     underlay = make_anonymous(make_asymmetric(underlay, 0.3, seed), 0.2, seed)
     recorder = random_overlay(underlay, seed)
@@ -406,7 +406,7 @@ def test_brute_force_finds_the_same_links(seed: int, tmp_path: Path) -> None:
     assert metrics["routes_true"] == metrics["inference_score"]["precision"] == 1
 
 
-def test_the_same_run_is_measured_the_same_from_logs(line: Recorder, tmp_path: Path) -> None:
+def test_logs_give_the_same_metrics_as_tables(line: Recorder, tmp_path: Path) -> None:
     chain(line)
     assert max(time_us for time_us, *_ in line.rows) == END_US
     tables, logs = line.write(tmp_path / "tables"), line.write_logs(tmp_path / "logs")
@@ -421,7 +421,7 @@ def test_the_same_run_is_measured_the_same_from_logs(line: Recorder, tmp_path: P
 def test_rdp_over_near_links_is_compared_over_the_same_pairs(
     line: Recorder, tmp_path: Path
 ) -> None:
-    """Near links connect h1 and h2 only, whose penalty is least; h3 is behind a distant link."""
+    """Near links connect only h1 and h2, which have the least penalty; h3 has a distant link."""
     line.start()
     line.join("h1", "h2")
     line.join("h2", "h3", distant=True)

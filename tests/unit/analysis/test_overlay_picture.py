@@ -1,4 +1,4 @@
-"""Pictures of overlays: lanes along their routes, told apart from links that nobody discovered."""
+"""Pictures of overlays: lanes along routes, and links that nobody discovered."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -28,7 +28,7 @@ def recorder() -> Recorder:
 
 
 def lines(figure: Figure) -> dict[str, int]:
-    """How many lines of each kind a picture has, by what the legend says after the number."""
+    """The number of lines of each kind in a picture, by the text after the number in the legend."""
     (axes,) = figure.axes
     found = (mark for mark in axes.collections if isinstance(mark, LineCollection))
     return {str(mark.get_label()).partition(" ")[2]: len(mark.get_segments()) for mark in found}
@@ -40,7 +40,7 @@ def composed(recorder: Recorder, run: Path) -> Figure:
 
 
 @pytest.mark.parametrize(("extension", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG")])
-def test_files_are_written_twice_the_same(
+def test_files_are_equal_each_time(
     recorder: Recorder, tmp_path: Path, extension: str, start: bytes
 ) -> None:
     run = recorder.write(tmp_path / "run")
@@ -57,7 +57,7 @@ def test_bad_extension_is_an_error(recorder: Recorder, tmp_path: Path) -> None:
         draw_overlay(recorder.write(tmp_path / "run"), tmp_path / "picture.jpeg")
 
 
-def test_every_link_is_drawn_as_what_it_is(tmp_path: Path) -> None:
+def test_every_link_is_drawn_by_its_kind(tmp_path: Path) -> None:
     links = [Link.symmetric("r1", "r2", 10), Link.symmetric("r2", "r3", 20)]
     links += [Link.symmetric(f"h{n}", f"r{n}", n) for n in (1, 2, 3)]
     routers = tuple(Router(f"r{n}", n, n % 2) for n in (1, 2, 3))
@@ -75,7 +75,7 @@ def test_every_link_is_drawn_as_what_it_is(tmp_path: Path) -> None:
     }
 
 
-def test_svg_tells_the_figures(recorder: Recorder, tmp_path: Path) -> None:
+def test_svg_has_the_metrics(recorder: Recorder, tmp_path: Path) -> None:
     draw_overlay(recorder.write(tmp_path / "run"), tmp_path / "picture.svg")
     root = ElementTree.parse(tmp_path / "picture.svg").getroot()
     texts = {"".join(text.itertext()) for text in root.iter(f"{SVG}text")}
@@ -92,20 +92,20 @@ def test_hosts_without_a_peer_are_crossed_out(tmp_path: Path) -> None:
     assert "1 without a peer" in {str(mark.get_label()) for mark in axes.collections}
 
 
-def test_a_run_without_an_overlay_is_drawn_all_the_same(tmp_path: Path) -> None:
+def test_a_run_without_an_overlay_can_be_drawn(tmp_path: Path) -> None:
     recorder = Recorder(attach_hosts(generate_waxman(5, seed=1), 3, 1))
     recorder.end()
     assert lines(composed(recorder, tmp_path / "run")).keys() == {"links not discovered"}
 
 
-def test_crowds_are_drawn_as_bands(tmp_path: Path) -> None:
+def test_many_lanes_are_drawn_as_bands(tmp_path: Path) -> None:
     recorder = random_overlay(attach_hosts(generate_waxman(60, seed=1), 80, 1), 1, links=22)
     drawn = lines(composed(recorder, tmp_path / "run"))
     (bands,) = (count for label, count in drawn.items() if "on one link" in label)
     assert 80 <= bands <= len(recorder.underlay.links)
 
 
-def test_lanes_of_one_link_lie_side_by_side() -> None:
+def test_lanes_of_one_link_are_side_by_side() -> None:
     places = {name: np.array(at, dtype=float) for name, at in {"a": (0, 0), "b": (4, 0)}.items()}
     there, back = lay_lanes(places, [("a", "b"), ("b", "a")], WIDTHS)
     assert there[0].tolist() == back[-1].tolist() == [0, 0]
@@ -113,7 +113,7 @@ def test_lanes_of_one_link_lie_side_by_side() -> None:
     assert back[1].tolist() == pytest.approx([3.8, 0.05])
 
 
-def test_lanes_of_a_crowded_link_share_its_width() -> None:
+def test_many_lanes_of_one_link_share_its_width() -> None:
     places = {"a": np.zeros(2), "b": np.array([4.0, 0.0])}
     lanes = lay_lanes(places, [("a", "b")] * 5, WIDTHS)
     assert [lane[1][1] for lane in lanes] == pytest.approx([-0.1, -0.05, 0, 0.05, 0.1])
@@ -134,7 +134,7 @@ def test_lanes_are_counted_in_both_directions() -> None:
     assert lane_counts([("a", "b", "c"), ("b", "a")]) == {("a", "b"): 2, ("b", "c"): 1}
 
 
-def test_a_bow_begins_and_ends_where_it_should() -> None:
+def test_a_curve_begins_and_ends_at_its_nodes() -> None:
     arc = bow(np.zeros(2), np.array([2.0, 0.0]), height=0.25)
     assert arc[0].tolist() == [0, 0] and arc[-1].tolist() == [2, 0]
     assert arc[:, 1].max() == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""The table of papers: complete, without collisions, loaded only as far as asked for."""
+"""The table of papers: complete, without collisions, and loaded only as far as required."""
 
 import pkgutil
 import re
@@ -34,12 +34,12 @@ FOLDER = Path(next(iter(analysis.claims.__path__)))
 
 
 def unlisted(folder: Path, papers: Iterable[Paper]) -> set[str]:
-    """The packages below the folder of claims that no paper of a table has."""
+    """Packages below the folder of claims that are in no paper of a table."""
     return {path.parent.name for path in folder.glob("*/__init__.py")} - {p.folder for p in papers}
 
 
 def stray_claims(papers: Iterable[Paper]) -> set[str]:
-    """The claims that a module of a paper defines and its catalogue does not have."""
+    """Claims that a module of a paper defines but its catalogue lacks."""
     stray = set()
     for paper in papers:
         package = import_module(paper.module.rpartition(".")[0])
@@ -52,7 +52,7 @@ def stray_claims(papers: Iterable[Paper]) -> set[str]:
 
 
 def wrong_ids(catalogues: Sequence[tuple[str, Catalogue]]) -> list[str]:
-    """Ids that several claims have, and those that do not begin with the letter of their paper."""
+    """Ids of several claims, and ids that do not begin with the letter of their paper."""
     ids = [(group, claim.id) for group, found in catalogues for claim in found.claims]
     counted = Counter(name for _, name in ids)
     return [n for g, n in ids if counted[n] > 1 or not re.fullmatch(rf"{g}[1-9]\d*", n)]
@@ -72,14 +72,14 @@ def test_every_folder_of_claims_is_in_the_table() -> None:
     assert stray_claims(PAPERS) == set()
 
 
-def test_a_claim_that_its_catalogue_lacks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_missing_in_its_catalogue_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from analysis.claims.generators import relations
 
     monkeypatch.setattr(relations, "FORGOTTEN", a_claim("G99"), raising=False)
     assert stray_claims(PAPERS) == {"G99"}
 
 
-def test_ids_are_unique_and_of_their_paper() -> None:
+def test_ids_are_unique_and_begin_with_the_letter_of_their_paper() -> None:
     catalogues = [(paper.group, paper.catalogue) for paper in PAPERS]
     assert wrong_ids(catalogues) == []
     assert len({paper.group for paper in PAPERS}) == len(PAPERS)
@@ -115,7 +115,7 @@ def test_no_two_papers_have_a_source_of_the_same_name() -> None:
     assert len(names) == len(set(names))
 
 
-def test_shared_modules_know_no_claim() -> None:
+def test_shared_modules_import_no_claim() -> None:
     for path in FOLDER.glob("*.py"):
         assert re.findall(r"\b[A-Z]\d+\b", path.read_text()) == [], path.name
 
@@ -127,7 +127,7 @@ def test_ids_and_groups_are_found_in_the_order_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("text", ["X1", "12", "T0", "TT", ""])
-def test_what_is_unknown_is_told_with_what_is_known(text: str) -> None:
+def test_an_unknown_id_is_reported_with_the_known_ones(text: str) -> None:
     with pytest.raises(UnknownClaim) as caught:
         find_claims(["G1", text])
     known = ", ".join(claim.id for claim in find_claims())
@@ -145,7 +145,7 @@ def test_claims_are_listed_with_paper_and_section() -> None:
     ]
 
 
-def test_only_papers_that_are_asked_for_are_loaded() -> None:
+def test_only_requested_papers_are_loaded() -> None:
     script = (
         "import sys; from analysis.claims import find_claims; find_claims(['G1']); "
         "print([name for name in sys.modules if name.startswith('analysis.claims.topology')])"
@@ -160,7 +160,7 @@ def test_only_papers_that_are_asked_for_are_loaded() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_page_of_two_papers_names_both_and_what_is_beside_them(tmp_path: Path) -> None:
+def test_a_page_of_two_papers_names_both_and_their_sources(tmp_path: Path) -> None:
     chosen = find_claims(["T12", "G1"])
     results = [ClaimResult(claim, Finding(()), 7, 0, {}) for claim in chosen]
     files = {

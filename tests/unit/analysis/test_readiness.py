@@ -1,4 +1,4 @@
-"""The measured window: when it begins, and what is measured in it."""
+"""The measured window: its begin, and the metrics in it."""
 
 from typing import Any
 
@@ -26,35 +26,35 @@ def start_of(
     return window_start_us(records, read_lives(records, ends or []), all_started_us)
 
 
-def test_it_begins_when_the_last_agent_is_ready() -> None:
+def test_the_window_begins_when_the_last_agent_is_ready() -> None:
     assert start_of(started(h1=0, h2=1, h3=2) + ready(h1=30, h2=50, h3=40)) == 50
 
 
-def test_it_does_not_begin_before_all_agents_were_to_start() -> None:
+def test_the_window_does_not_begin_before_the_last_planned_start() -> None:
     assert start_of(started(h1=0, h2=3) + ready(h1=1, h2=4), all_started_us=9) == 9
 
 
-def test_an_agent_that_ended_before_it_was_ready_is_not_waited_for() -> None:
+def test_an_agent_that_ended_before_it_was_ready_is_ignored() -> None:
     rows = started(h1=0, h2=0) + ready(h1=30)
     assert start_of(rows, ends=[(20, "h2")]) == 30
     assert start_of(rows, ends=[(70, "h2")]) == 70
 
 
-def test_a_restarted_agent_does_not_move_it() -> None:
+def test_a_restarted_agent_does_not_move_the_window() -> None:
     rows = started(h1=0, h2=0) + ready(h1=30, h2=40)
     again = [*rows, (60, "h2", "agent_started", {}), (90, "h2", "ready", {})]
     assert start_of(again, ends=[(50, "h2")]) == 40
 
 
-def test_agents_that_are_never_all_ready_have_no_window() -> None:
+def test_without_a_time_when_all_are_ready_there_is_no_window() -> None:
     assert start_of(started(h1=0, h2=0) + ready(h1=30)) == NEVER_US
 
 
-def test_without_readiness_in_the_records_it_is_unknown() -> None:
+def test_without_records_of_readiness_the_window_is_unknown() -> None:
     assert start_of(started(h1=0, h2=0)) is None
 
 
 @pytest.mark.parametrize("late", [7, 90])
-def test_an_agent_that_starts_late_by_a_fault_counts_only_if_it_runs_then(late: int) -> None:
+def test_an_agent_started_late_by_a_fault_counts_only_if_it_runs_then(late: int) -> None:
     rows = started(h1=0, h2=0, h3=late) + ready(h1=30, h2=40, h3=late + 10)
     assert start_of(rows) == 40

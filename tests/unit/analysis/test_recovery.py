@@ -1,4 +1,4 @@
-"""Recovery from faults on a few literal rows, worked out by hand."""
+"""Recovery from faults on a few literal rows, computed by hand."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +14,8 @@ MEND = {"at_s": 14.0, "action": "link-up", "target": "r1-r2", "is_repair": True}
 KILL = {"at_s": 20.0, "action": "kill-agent", "target": "h9", "is_repair": False}
 KILL_ANOTHER = KILL | {"target": "h8"}
 
-# Published and delivered, in seconds: before the first fault nothing took longer than 0.5 s, so
-# that everything is due 1 s after it was published.
+# Times of publication and delivery in seconds. Before the first fault no delivery took longer
+# than 0.5 s, so every delivery is due 1 s after publication.
 BEFORE = [(1.0, 1.5), (2.0, 2.1)]
 NEVER = None
 
@@ -25,7 +25,7 @@ def measure(
     times_s: list[tuple[float, float | None]],
     **changes: Any,
 ) -> dict[str, Any] | None:
-    """The recovery of a run in which each event is owed to one host; `changes` are to matches."""
+    """The recovery of a run in which each event is owed to one host; `changes` apply to matches."""
     owed = {"host": "h1", "is_owed": True, "is_steady": True, "is_own": False} | changes
     matches = [
         owed | {"event_id": number, "published_us": round(published_s * SECOND_US)}
@@ -58,24 +58,24 @@ def test_a_fault_lasts_until_the_last_late_delivery() -> None:
     }  # fmt: skip
 
 
-def test_an_event_that_was_on_its_way_counts_for_the_fault_that_stopped_it() -> None:
+def test_an_event_in_transit_counts_for_the_fault_that_stopped_it() -> None:
     fault = one_fault(measure([CUT], [*BEFORE, (9.9, 12.0), (15.0, 15.1)]))
     assert (fault["recovery_s"], fault["late"], fault["deliveries"]) == (2.0, 1, 2)
 
 
-def test_what_never_came_is_over_when_later_events_come() -> None:
+def test_after_lost_events_recovery_ends_with_the_next_delivery() -> None:
     fault = one_fault(measure([CUT], [*BEFORE, (12.5, NEVER), (12.6, 12.7)]))
     assert (fault["recovery_s"], fault["late"], fault["missing"]) == (2.5, 0, 1)
     at_once = one_fault(measure([CUT], [*BEFORE, (9.5, NEVER), (12.6, 12.7)]))
     assert (at_once["recovery_s"], at_once["missing"]) == (0.0, 1)
 
 
-def test_nothing_disturbed_is_recovered_from_at_once() -> None:
+def test_without_disturbed_deliveries_recovery_takes_no_time() -> None:
     fault = one_fault(measure([CUT], [*BEFORE, (11.0, 11.99)]))
     assert (fault["recovery_s"], fault["late"], fault["missing"]) == (0.0, 0, 0)
 
 
-def test_each_moment_of_faults_has_what_fell_due_before_the_next() -> None:
+def test_each_fault_has_the_deliveries_due_before_the_next() -> None:
     after = [(11.0, 15.0), (16.0, 16.1), (21.0, 24.0), (25.0, 25.1)]
     found = measure([KILL_ANOTHER, MEND, KILL, CUT], [*BEFORE, *after])
     assert found is not None
@@ -97,7 +97,7 @@ def test_each_moment_of_faults_has_what_fell_due_before_the_next() -> None:
         ([(11.0, 11.1)], [None, "no delivery fell due before the end"]),
     ],
 )  # fmt: skip
-def test_what_nothing_shows_to_be_over_has_no_time(
+def test_without_later_deliveries_recovery_has_no_time(
     after: list[tuple[float, float | None]], notes: list[str | None]
 ) -> None:
     found = measure([CUT, KILL], [*BEFORE, *after])
@@ -108,9 +108,9 @@ def test_what_nothing_shows_to_be_over_has_no_time(
 
 
 @pytest.mark.parametrize("change", [{"is_owed": False}, {"is_steady": False}, {"is_own": True}])
-def test_only_what_others_owe_to_hosts_that_stayed_counts(change: dict[str, bool]) -> None:
+def test_only_deliveries_of_others_to_hosts_that_stayed_count(change: dict[str, bool]) -> None:
     assert measure([CUT], [*BEFORE, (11.0, 30.0), (31.0, 31.1)], **change) is None
 
 
-def test_without_deliveries_before_the_first_fault_nothing_is_known() -> None:
+def test_without_deliveries_before_the_first_fault_recovery_is_unknown() -> None:
     assert measure([CUT], [(9.0, NEVER), (9.5, 11.0), (12.0, 12.5)]) is None

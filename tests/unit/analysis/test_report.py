@@ -1,4 +1,4 @@
-"""What goes into a report: complete in itself, and honest about what is missing."""
+"""The content of a report: self-contained, with notes about missing data."""
 
 import csv
 import json
@@ -68,11 +68,11 @@ def data_of(run: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_page_is_complete_in_itself(run: Path) -> None:
+def test_the_page_is_self_contained(run: Path) -> None:
     page = read_page(run)
     text = (run / "analysis" / "report.html").read_text()
     addresses = set(re.findall(r"https?://[^\s\"'<]+", text))
-    assert addresses == {"http://www.w3.org/2000/svg"}  # a name, which nobody fetches
+    assert addresses == {"http://www.w3.org/2000/svg"}  # a name that no browser loads
     assert not [attrs for tag, attrs in page.tags if tag == "script" and "src" in attrs]
     links = [attrs.get("href") for _, attrs in page.tags if "href" in attrs]
     assert links == ["data:,", "#main"]
@@ -88,14 +88,14 @@ def test_names_cannot_break_out_of_the_data(tmp_path: Path) -> None:
     assert sum(tag == "script" for tag, _ in page.tags) == 2
 
 
-def test_two_reports_of_a_run_are_the_same(run: Path) -> None:
+def test_two_reports_of_a_run_are_equal(run: Path) -> None:
     files = [run / "analysis" / "report.html", *(run / "analysis" / "figures").iterdir()]
     before = [file.read_bytes() for file in files]
     write_report(run)
     assert [file.read_bytes() for file in files] == before
 
 
-def test_figures_for_print_have_their_data_beside_them(run: Path) -> None:
+def test_printable_figures_have_data_files(run: Path) -> None:
     names = {file.name for file in (run / "analysis" / "figures").iterdir()}
     figures = ("rdp_cdf", "stress_cdf", "timeline", "overlay")
     assert names == {f"{name}{end}" for name in figures for end in (".svg", ".csv")}
@@ -105,7 +105,7 @@ def test_figures_for_print_have_their_data_beside_them(run: Path) -> None:
     assert {row["second"]: row["faults"] for row in rows}["14"] == "kill-agent h3; kill-agent h5"
 
 
-def test_the_picture_of_the_overlay_has_its_lines_beside_it(run: Path) -> None:
+def test_the_picture_of_the_overlay_has_a_data_file(run: Path) -> None:
     with (run / "analysis" / "figures" / "overlay.csv").open(newline="") as file:
         lines = Counter(row["what"] for row in csv.DictReader(file))
     picture = (run / "analysis" / "figures" / "overlay.svg").read_text()
@@ -117,7 +117,7 @@ def test_the_picture_of_the_overlay_has_its_lines_beside_it(run: Path) -> None:
     assert lines["link discovered"] + lines["link not discovered"] == len(underlay().links)
 
 
-def test_faults_at_one_time_are_one_row_with_what_was_measured(run: Path) -> None:
+def test_faults_at_one_time_are_one_row_with_their_metrics(run: Path) -> None:
     moments = data_of(run)["timeline"]["moments"]
     assert [(row["what"], row["is_failure"], row["late"]) for row in moments] == [
         ("kill-agent h3, h5", True, 17),
@@ -128,7 +128,7 @@ def test_faults_at_one_time_are_one_row_with_what_was_measured(run: Path) -> Non
     assert moments[1]["note"] == "not recovered before the end"
 
 
-def test_faults_of_churn_are_told_and_many_names_are_cut_short(tmp_path: Path) -> None:
+def test_faults_of_churn_are_listed_and_many_names_are_shortened(tmp_path: Path) -> None:
     played = [{"at_s": 9.0, "action": "kill-agent", "target": f"h{n}"} for n in range(1, 10)]
     played += [{"at_s": 9.0, "action": "restart-agent", "target": "h11"}]
     write_documents(tmp_path / "run", experiment())
@@ -141,7 +141,7 @@ def test_faults_of_churn_are_told_and_many_names_are_cut_short(tmp_path: Path) -
     assert "h9" in row["what"] and row["recovery_s"] is None
 
 
-def test_links_carry_what_the_tables_say(run: Path) -> None:
+def test_links_have_the_loads_of_the_tables(run: Path) -> None:
     data = data_of(run)
     metrics = json.loads((run / "analysis" / "metrics.json").read_text())
     links = data["links"]
@@ -154,7 +154,7 @@ def test_links_carry_what_the_tables_say(run: Path) -> None:
     )
 
 
-def test_a_tree_that_was_dropped_is_shown_at_its_fullest(run: Path) -> None:
+def test_a_removed_tree_is_shown_with_its_most_links(run: Path) -> None:
     first, second = data_of(run)["trees"]
     hosts = len(underlay().hosts)
     assert len(first["links"]) == len(second["links"]) == 2 * (hosts - 1)
@@ -162,7 +162,7 @@ def test_a_tree_that_was_dropped_is_shown_at_its_fullest(run: Path) -> None:
     assert [names[core] for core in second["cores"]] == ["h2", "h1", "h4"]
 
 
-def test_many_kinds_of_traffic_share_the_colours(run: Path) -> None:
+def test_many_types_of_traffic_reuse_colours(run: Path) -> None:
     timeline = data_of(run)["timeline"]
     assert len(timeline["traffic"]) == 8
     assert timeline["traffic"][-1]["label"] == "other"
@@ -174,7 +174,7 @@ def test_many_kinds_of_traffic_share_the_colours(run: Path) -> None:
     assert few == full
 
 
-def test_records_are_in_the_time_of_the_run_however_stretched(tmp_path: Path) -> None:
+def test_records_have_the_time_of_the_run_for_any_time_scale(tmp_path: Path) -> None:
     recorder = random_overlay(underlay(), 1)
     recorder.record("h1", "event_published", 3_200_000, event_id=1)
     recorder.record("h2", "delivered", 4_100_000, event_id=1)
@@ -187,7 +187,7 @@ def test_records_are_in_the_time_of_the_run_however_stretched(tmp_path: Path) ->
     }  # fmt: skip
 
 
-def test_without_events_packets_colour_the_links(tmp_path: Path) -> None:
+def test_without_events_packets_determine_the_colours_of_links(tmp_path: Path) -> None:
     run = random_overlay(underlay(), 1).write(tmp_path / "run")
     rows = [
         {"link": link.name, "direction": way, "packets": 3, "bytes": 200, "event_packets": 0,
@@ -205,7 +205,7 @@ def test_without_events_packets_colour_the_links(tmp_path: Path) -> None:
     assert data["trees"] == []
 
 
-def test_a_damaged_table_is_as_good_as_none(tmp_path: Path) -> None:
+def test_a_damaged_table_is_treated_as_missing(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", underlay(), events=3)
     for table in ("stress", "traffic", "overlay_edges", "tree_edges"):
         (run / "analysis" / "tables" / table / "part-00000.parquet").write_bytes(
@@ -213,7 +213,7 @@ def test_a_damaged_table_is_as_good_as_none(tmp_path: Path) -> None:
         )
     write_report(run)
     data = data_of(run)
-    assert data["overlay"] is not None  # from what agents recorded
+    assert data["overlay"] is not None  # from records of agents
     assert data["trees"] == []
     assert data["cdfs"][1]["file"] == "link_packets_cdf"
 
@@ -235,7 +235,7 @@ def test_parts_of_a_metric_have_different_names_and_units() -> None:
     assert rows == {"table_entries": "", "warm_up": "events", "routing_cost": "s"}
 
 
-def test_a_distribution_is_thinned_but_keeps_its_ends() -> None:
+def test_a_distribution_is_reduced_but_keeps_its_ends() -> None:
     values = np.random.default_rng(1).exponential(size=50_000)
     series = cumulate("some", "values", values)
     assert 100 < len(series.x) <= 601
@@ -248,7 +248,7 @@ def test_a_distribution_is_thinned_but_keeps_its_ends() -> None:
     assert cumulate("few", "values", np.array([2.0, 1.0, 2.0])).y == pytest.approx([1 / 3, 1])
 
 
-def test_the_command_says_where_the_report_is(
+def test_the_command_prints_the_path_of_the_report(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", str(run), "--json"]) == 0
@@ -257,7 +257,7 @@ def test_the_command_says_where_the_report_is(
     assert json.loads(last)["report"] == first
 
 
-def test_a_folder_that_is_no_run_is_one_clear_error(
+def test_a_folder_without_a_run_is_one_clear_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", str(tmp_path)]) == 2

@@ -1,4 +1,4 @@
-"""Claims about small-world overlays: their relations on made-up points, and what a point counts."""
+"""Claims about small-world overlays: relations on generated points, and the rows of a point."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def a_point(place: int) -> Made:
 
 
 def find(claim_id: str, change: Callable[[int, Made], Made] = lambda _, point: point) -> Finding:
-    """What is found after a change to the points at each place of three seeds' curves."""
+    """The finding after a change to the points at each place of three seeds' curves."""
     (claim,) = find_claims([claim_id])
     (source,) = claim.sources
     key = {BY_NODES: "nodes", BY_TOPICS: "topics"}[source.experiment]
@@ -70,7 +70,7 @@ def test_claims_hold_for_points_like_the_papers(claim_id: str) -> None:
         ("S4", "chord.support", (0.1, 0.1, 0.9), "support above Chord's, 10,000 topics"),
     ],
 )
-def test_what_leaves_a_band_or_a_trend_is_told(
+def test_a_value_outside_its_band_or_trend_is_reported(
     claim_id: str, column: str, values: tuple[float, ...], told: str
 ) -> None:
     finding = find(claim_id, lambda place, point: {**point, column: values[place]})
@@ -86,7 +86,7 @@ def test_order_and_gap_are_for_information() -> None:
     assert "Chord by topics 22, 21, 20 % more; paper: rises up to +44.5 %" in finding.ours
 
 
-def test_a_sweep_without_its_largest_size_decides_nothing() -> None:
+def test_a_sweep_without_its_largest_size_leaves_a_claim_undecided() -> None:
     (claim,) = find_claims(["S2"])
     rows = [{"nodes": 1_000, "seed": seed, **a_point(0)} for seed in (1, 2, 3)]
     finding = claim.evaluate({BY_NODES: SweepRows(BY_NODES, rows, unit="point")})
@@ -117,6 +117,6 @@ def test_a_claim_is_reproduced_with_its_figures(
     assert claim["interval_of"] == "% more of Chord" and claim["holds"] is not None
     (page,) = tmp_path.glob("reproduce/small/S4-*.html")
     text = page.read_text()
-    # Our lines, and the paper's means beside them.
+    # our lines, and the paper's means
     for label in ("GrSwico", "Chord, paper (mean)", "RandomSW, paper (mean)"):
         assert f">{label}</text>" in text

@@ -1,4 +1,4 @@
-"""Metrics of topic-based runs, beside a run whose every message is known."""
+"""Metrics of topic-based runs, compared with a run whose messages are all known."""
 
 from collections import Counter, defaultdict
 from itertools import pairwise
@@ -22,7 +22,7 @@ SEEDS = (1, 2, 3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_metrics_are_those_of_the_messages(seed: int, tmp_path: Path) -> None:
+def test_metrics_follow_from_the_messages(seed: int, tmp_path: Path) -> None:
     run = make_scribe_run(seed)
     found = measure_run(write_scribe_run(run, tmp_path / "run"))
     assert found["event_messages"]["total"] == len(run.messages)
@@ -40,7 +40,7 @@ def test_metrics_are_those_of_the_messages(seed: int, tmp_path: Path) -> None:
     topics = {topic for _, _, topic in run.published}
     assert found["relays"]["hosts"] == len({host for host, _ in relays})
     assert found["relays"]["per_topic"] == pytest.approx(len(relays) / len(topics))
-    assert found["messages_by_role"] is None  # the agents counted no kind
+    assert found["messages_by_role"] is None  # The agents counted no kind.
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -49,7 +49,7 @@ def test_forwarding_is_compared_with_sending_and_receiving(seed: int, tmp_path: 
     found = measure_run(write_scribe_run(run, tmp_path / "run"))["forwarding_correlation"]
     forwarded = Counter(sender for _, _, sender, _, _ in run.messages)
     received = Counter(h for _, topic, _, h, _ in run.messages if topic in run.topics[h])
-    names = run.recorder.names  # all subscribe
+    names = run.recorder.names  # All subscribe.
     oracle = pearsonr([received[n] for n in names], [forwarded[n] for n in names])
     low, high = oracle.confidence_interval(0.99)
     expected = {"r": oracle.statistic, "low": low, "high": high, "hosts": HOSTS}
@@ -78,7 +78,7 @@ def test_paths_are_those_of_the_copies_that_were_delivered(seed: int, tmp_path: 
     assert {(r.event_id, r.host): r.path_us for r in others.itertuples()} == delays
 
 
-def test_what_does_not_vary_has_no_correlation() -> None:
+def test_a_constant_has_no_correlation() -> None:
     same, other = pd.Series([2, 2, 2, 2]), pd.Series([1, 2, 3, 4])
     nothing = {"r": None, "low": None, "high": None, "hosts": 4}
     assert correlate(same, other) == correlate(other, same) == nothing
@@ -87,7 +87,7 @@ def test_what_does_not_vary_has_no_correlation() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_overlay_of_a_run_can_be_routed_over(seed: int, tmp_path: Path) -> None:
+def test_tdo_overlay_can_route_over_the_overlay_of_a_run(seed: int, tmp_path: Path) -> None:
     run = make_scribe_run(seed)
     path = write_scribe_run(run, tmp_path / "run")
     found = measure_run(path)
@@ -112,7 +112,7 @@ def test_the_overlay_of_a_run_can_be_routed_over(seed: int, tmp_path: Path) -> N
     }  # fmt: skip
 
 
-def test_a_run_that_sent_something_else_fails_the_check(tmp_path: Path) -> None:
+def test_a_run_with_other_messages_fails_the_check(tmp_path: Path) -> None:
     run = make_scribe_run()
     found = measure_run(write_scribe_run(run, tmp_path / "run", lost=1))
     check = found["checks"]["offline_walk_agrees"]
@@ -128,7 +128,7 @@ def test_a_run_that_sent_something_else_fails_the_check(tmp_path: Path) -> None:
         ("agent_left", {}, "agents ended or faults happened"),
     ],
 )
-def test_a_run_that_changes_is_not_compared(
+def test_a_run_with_changes_is_not_compared(
     what: str, values: dict[str, object], why: str, tmp_path: Path
 ) -> None:
     run = make_scribe_run()
@@ -141,7 +141,7 @@ def test_a_run_that_changes_is_not_compared(
     assert "offline_walk_agrees" not in found["checks"]
 
 
-def test_links_of_a_directed_overlay_are_those_of_their_owners(tmp_path: Path) -> None:
+def test_links_of_a_directed_overlay_belong_to_their_owners(tmp_path: Path) -> None:
     run = make_scribe_run()
     found = measure_run(write_scribe_run(run, tmp_path / "run"))
     links = {(host, finger) for host in run.fingers for finger in run.fingers[host]}
@@ -153,7 +153,7 @@ def test_links_of_a_directed_overlay_are_those_of_their_owners(tmp_path: Path) -
     assert entries["peers_mean"] == len(links) / HOSTS
 
 
-def test_subscribers_are_connected_as_a_search_finds_them(tmp_path: Path) -> None:
+def test_connected_subscribers_equal_a_search(tmp_path: Path) -> None:
     run = make_scribe_run(2)
     found = measure_run(write_scribe_run(run, tmp_path / "run"))
     ends = {frozenset((host, f)) for host in run.fingers for f in run.fingers[host]}

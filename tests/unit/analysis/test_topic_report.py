@@ -1,4 +1,4 @@
-"""What a report says of topics, beside a run whose every message is known."""
+"""Topics in a report, compared with a run whose messages are all known."""
 
 from collections import Counter
 from itertools import pairwise
@@ -49,7 +49,7 @@ def test_topics_have_the_costs_of_their_messages(run: ScribeRun, path: Path) -> 
         assert rows["rdp"][at] > 0
 
 
-def test_a_topic_is_drawn_with_all_who_took_part(run: ScribeRun, path: Path) -> None:
+def test_a_topic_is_drawn_with_all_participating_hosts(run: ScribeRun, path: Path) -> None:
     underlay = run.recorder.underlay
     found = topic_section(ReportedRun(path), underlay)
     assert found is not None
@@ -79,7 +79,7 @@ def test_a_topic_is_drawn_with_all_who_took_part(run: ScribeRun, path: Path) -> 
         assert {way: count for way, count in ways.items() if count} == steps
 
 
-def test_hosts_have_what_they_forwarded(run: ScribeRun, path: Path) -> None:
+def test_hosts_have_their_forwarding_load(run: ScribeRun, path: Path) -> None:
     found = topic_section(ReportedRun(path), run.recorder.underlay)
     assert found is not None
     hosts = found["hosts"]

@@ -1,4 +1,4 @@
-"""A run of which the analysis knows neither the workload nor the protocols: only ids and times."""
+"""Analysis of a run with unknown workload and protocols: it uses only ids and times."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ EVENTS = 3
 
 
 def write_workload(run: Path) -> None:
-    """h2 and h3 want topic 7, h4 wants topic 8 until it unsubscribes; all events are of topic 7."""
+    """h2 and h3 subscribe to topic 7, h4 to topic 8 for a while; all events are of topic 7."""
     hosts, topics = ["h2", "h3", "h4"], [7, 7, 8]
     tables: dict[str, dict[str, Any]] = {
         "interests": {"interest": range(3), "host": hosts, "content": topics, "from_us": [0] * 3,
@@ -65,7 +65,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_events_without_trees_and_contents_are_measured(run: Path) -> None:
     found = measure_run(run)
-    assert [one["file"] for one in found["unreadable"]] == ["verdict.json"]  # nobody ran it
+    assert [one["file"] for one in found["unreadable"]] == ["verdict.json"]  # never executed
     assert found["delivery"] == {
         "expected": 6, "delivered": 5, "duplicates": 0, "unasked": 0, "unsteady_expected": 0,
         "unsteady_delivered": 0,
@@ -90,11 +90,11 @@ def test_events_without_trees_and_contents_are_measured(run: Path) -> None:
     assert (step["event"], step["selection"], step["delivered"]) == ("3", "", "5")
 
 
-def test_an_interest_that_was_given_up_is_no_longer_owed(run: Path) -> None:
+def test_an_interest_that_has_ended_is_no_longer_owed(run: Path) -> None:
     file = run / "agents" / "records.parquet"
     table = pq.read_table(file)
     row = {"time_us": 2_500_000, "host": "h3", "what": "unsubscribed", "values": '{"interest": 1}'}
     pq.write_table(pa.concat_tables([table, pa.Table.from_pylist([row], table.schema)]), file)
     found = measure_run(run)["delivery"]
-    # What came less than 2 s before is not owed any more either.
+    # Events published less than 2 s before are no longer owed, either.
     assert (found["expected"], found["delivered"], found["unasked"]) == (3, 3, 0)

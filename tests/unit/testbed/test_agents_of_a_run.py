@@ -1,4 +1,4 @@
-"""Whom agents know at the start: the draws, and that they take time in proportion to the peers."""
+"""Contacts at the start of agents: how they are drawn, and that the time is linear in the peers."""
 
 import time
 from collections.abc import Callable
@@ -27,14 +27,14 @@ def network(peers: int) -> WholeNetwork:
 
 @pytest.mark.parametrize("peers", [1, 2, 5, 40, 500])
 @pytest.mark.parametrize("count", [1, 3, 10])
-def test_others_are_drawn_as_from_a_list_of_them(peers: int, count: int) -> None:
+def test_others_are_drawn_as_from_a_list(peers: int, count: int) -> None:
     for me in range(0, peers, 7):
         others = [number for number in range(peers) if number != me]
         expected = Random(me).sample(others, min(count, len(others)))
         assert draw_others(Random(me), me, peers, count) == expected
 
 
-def test_a_peer_knows_some_that_start_before_it_and_the_first_know_each_other() -> None:
+def test_a_peer_knows_earlier_peers_and_the_first_know_each_other() -> None:
     contacts = choose_contacts(seed=1, peers=50, count=3)
     assert [sorted(known) for known in contacts[:4]] == [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
     for number, known in enumerate(contacts[4:], start=4):
@@ -44,7 +44,7 @@ def test_a_peer_knows_some_that_start_before_it_and_the_first_know_each_other() 
 
 
 @pytest.mark.parametrize("fingers", ["greedy", "chord"])
-def test_peers_of_a_planned_overlay_are_given_their_own_rows(fingers: str) -> None:
+def test_peers_of_a_planned_overlay_get_their_own_rows(fingers: str) -> None:
     document = {
         "name": "planned",
         "seed": 4,
@@ -82,4 +82,4 @@ def test_eight_times_the_peers_take_about_eight_times_as_long(
 ) -> None:
     few_s = min(seconds(lambda: choose(2_500)) for _ in range(3))
     many_s = min(seconds(lambda: choose(20_000)) for _ in range(3))
-    assert many_s < 24 * few_s  # 64 times if all earlier peers were listed for each
+    assert many_s < 24 * few_s  # It would be 64 times if all earlier peers were listed for each.

@@ -1,4 +1,4 @@
-"""Folders that are no runs, or no longer: one clear line, and exit status 2."""
+"""Folders that are no runs, or damaged ones: one clear line, and exit status 2."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ def test_a_broken_folder_is_one_clear_line(
     for name, text in BROKEN[broken].items():
         (tmp_path / name).write_text(text)
     if command == "report" and broken in ("no file", "no underlay"):
-        assert main([command, str(tmp_path)]) == 0  # which says in it what is missing
+        assert main([command, str(tmp_path)]) == 0  # The message names the missing file.
         return
     assert main([command, str(tmp_path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -40,7 +40,7 @@ def test_a_broken_folder_is_one_clear_line(
     assert line.partition("found")[2].strip(": ") not in ("", "'experiment'")
 
 
-def test_an_interrupted_run_says_where_it_is(tmp_path: Path) -> None:
+def test_an_interrupted_run_reports_its_location(tmp_path: Path) -> None:
     file = tmp_path / "long.toml"
     file.write_text('backend = "simulation"\nduration_s = 1_000_000\ncapture = "none"\n')
     command = [sys.executable, "-c", "import sys; from testbed.cli import main; sys.exit(main())"]

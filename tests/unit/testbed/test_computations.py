@@ -1,4 +1,4 @@
-"""Computations: points computed once, kept one by one, tried again, and old when code changes."""
+"""Computations: points computed once, stored one by one, retried, and outdated by changed code."""
 
 import csv
 import json
@@ -99,7 +99,7 @@ def test_a_point_is_a_row_and_a_file(tmp_path: Path) -> None:
     assert content["result"] == {"power": {"of": 9}}
 
 
-def test_finished_points_are_found_again_whoever_asked_for_them(tmp_path: Path) -> None:
+def test_finished_points_are_reused_by_any_command(tmp_path: Path) -> None:
     play(tmp_path, computation(power))
     before, said = points(tmp_path), list[str]()
     more = computation(power, (2, 3, 5), (1, 2, 3))
@@ -111,7 +111,7 @@ def test_finished_points_are_found_again_whoever_asked_for_them(tmp_path: Path) 
     assert play(tmp_path, more) == rows and len(calls) == 9
 
 
-def test_interrupted_it_keeps_what_is_finished_and_goes_on_there(tmp_path: Path) -> None:
+def test_an_interrupted_computation_keeps_finished_points_and_continues(tmp_path: Path) -> None:
     def interrupted(
         work: Work, give_up: GiveUp, tasks: Sequence[str]
     ) -> Generator[tuple[str, str]]:
@@ -133,7 +133,7 @@ def test_interrupted_it_keeps_what_is_finished_and_goes_on_there(tmp_path: Path)
     assert calls == [(2, 1), (2, 2), (3, 1), (3, 2)]
 
 
-def test_only_points_that_are_needed_are_computed(tmp_path: Path) -> None:
+def test_only_required_points_are_computed(tmp_path: Path) -> None:
     rows, _ = play_computation(
         computation(power),
         tmp_path,
@@ -145,7 +145,7 @@ def test_only_points_that_are_needed_are_computed(tmp_path: Path) -> None:
     assert calls == [(3, 1), (3, 2)]
 
 
-def test_a_point_that_fails_is_tried_again_and_takes_no_other_with_it(tmp_path: Path) -> None:
+def test_a_failed_point_is_retried_and_affects_no_other(tmp_path: Path) -> None:
     some, said = computation(fail_at_two), list[str]()
     rows = play(tmp_path, some, said)
     assert [row["verdict"] for row in rows] == ["failed", "valid", "valid", "valid"]
@@ -157,7 +157,7 @@ def test_a_point_that_fails_is_tried_again_and_takes_no_other_with_it(tmp_path: 
     assert len(points(tmp_path)) == 3
 
     said.clear()
-    play(tmp_path, some, said)  # which tries it once more
+    play(tmp_path, some, said)  # retries it once more
     assert said[0] == "4 points, 3 of them done before, 1 to do"
 
 
@@ -173,7 +173,7 @@ def test_wrong_arguments_are_not_tried_again(tmp_path: Path) -> None:
     assert calls == [(2, 1)]
 
 
-def test_what_is_no_number_fails(tmp_path: Path) -> None:
+def test_a_result_that_is_no_number_fails(tmp_path: Path) -> None:
     (row,) = play(tmp_path, computation(not_a_number, [2], [1]))
     assert row["verdict"] == "failed" and row["error"].startswith("ValueError: ")
     assert points(tmp_path) == {}
@@ -189,7 +189,7 @@ def test_a_damaged_point_is_computed_again(tmp_path: Path, content: str) -> None
     assert len(calls) == 5
 
 
-def test_only_one_command_works_on_a_computation(tmp_path: Path) -> None:
+def test_only_one_command_at_a_time_works_on_a_computation(tmp_path: Path) -> None:
     folder = ComputationDirectory.of(computation(power), tmp_path).path
     message = "expected no other tdo on this computation"
     with locked(folder, "computation"), pytest.raises(UsageError, match=message):
@@ -197,7 +197,7 @@ def test_only_one_command_works_on_a_computation(tmp_path: Path) -> None:
 
 
 def digests(root: Path) -> list[str]:
-    """The versions of two functions by the code below a folder."""
+    """The code digests of two functions, with the code below a folder."""
     script = (
         "from testbed.sweeps.code_digest import code_digest as digest\n"
         "from analysis.claims.generators.networks import measure_waxman\n"
@@ -210,7 +210,7 @@ def digests(root: Path) -> list[str]:
     return done.stdout.split()
 
 
-def test_the_version_of_a_function_is_that_of_the_code_that_it_uses(tmp_path: Path) -> None:
+def test_the_digest_of_a_function_depends_on_the_code_that_it_uses(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pyc*"))
     first = digests(tmp_path)
@@ -218,7 +218,7 @@ def test_the_version_of_a_function_is_that_of_the_code_that_it_uses(tmp_path: Pa
         with (tmp_path / module).open("a") as file:
             file.write("\n# another line\n")
     assert digests(tmp_path) == first
-    with (tmp_path / "topologies/plane.py").open("a") as file:  # which the generators import
+    with (tmp_path / "topologies/plane.py").open("a") as file:  # imported by the generators
         file.write("\n# another line\n")
     waxman, addresses = digests(tmp_path)
     assert waxman != first[0]
@@ -246,7 +246,9 @@ def with_graph(path: str) -> Computation:
     return Computation("powers", count_lines, {"graph": (path,)}, (1,), files=files)
 
 
-def test_what_a_data_file_has_makes_a_point_and_not_where_it_is(tmp_path: Path) -> None:
+def test_the_content_of_a_data_file_determines_a_point_and_its_path_does_not(
+    tmp_path: Path,
+) -> None:
     files = [tmp_path / name for name in ("one.txt", "two.txt")]
     for file in files:
         file.write_text("0 1\n1 2\n")
@@ -259,7 +261,7 @@ def test_what_a_data_file_has_makes_a_point_and_not_where_it_is(tmp_path: Path) 
     assert (row["lines"], len(calls)) == (0, 3)
 
 
-def test_data_files_are_looked_for_in_the_folder_of_data(
+def test_data_files_are_searched_in_the_data_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def found() -> Any:

@@ -1,4 +1,4 @@
-"""Data files of users: where they are looked for, and what is said if they are not there."""
+"""Data files of users: where they are searched, and errors if they are missing."""
 
 import re
 import shutil
@@ -29,7 +29,7 @@ kind = "topic-flood"
 
 @pytest.fixture
 def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An experiment file in a folder of its own, and a working folder without data."""
+    """An experiment file in its own folder, and a current folder without data."""
     monkeypatch.delenv("TDO_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "experiments" / "mine.toml"
@@ -44,7 +44,7 @@ def add_graph(folder: Path, text: str | None = None) -> Path:
     return shutil.copy(GRAPH, place) if text is None else Path(place.write_text(text) and place)
 
 
-def test_the_experiments_folder_comes_before_that_for_data(tmp_path: Path) -> None:
+def test_the_experiments_folder_precedes_the_data_folder(tmp_path: Path) -> None:
     (near, far) = (add_graph(tmp_path / name) for name in ("near", "far"))
     name = "social/friends.txt"
     assert find_data_file(name, tmp_path / "near", tmp_path / "far") == near
@@ -54,7 +54,7 @@ def test_the_experiments_folder_comes_before_that_for_data(tmp_path: Path) -> No
     assert find_data_file("social", tmp_path / "near", tmp_path) is None
 
 
-def test_the_folder_for_data_is_that_of_the_environment(
+def test_the_data_folder_is_that_of_the_environment_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -71,10 +71,10 @@ def test_a_run_finds_its_file(place: str, experiment: Path) -> None:
     loaded = load_experiment(experiment, changes)
     work = make_workload(loaded, make_underlay(loaded))
     assert work is not None and len(work.publications) == 5
-    assert loaded.workload["file"] == "social/friends.txt"  # as written, in run.json, too
+    assert loaded.workload["file"] == "social/friends.txt"  # as written, also in run.json
 
 
-def test_a_missing_file_is_named_with_its_form_and_where_it_was_looked_for(
+def test_an_error_of_a_missing_file_has_its_form_and_the_searched_folders(
     experiment: Path,
 ) -> None:
     loaded = load_experiment(experiment)
@@ -94,7 +94,7 @@ def test_a_malformed_file_is_an_error_of_the_experiment(experiment: Path) -> Non
         make_workload(loaded, make_underlay(loaded))
 
 
-def test_the_digest_depends_on_the_content_and_not_on_the_place(experiment: Path) -> None:
+def test_the_digest_depends_on_the_content_and_not_on_the_path(experiment: Path) -> None:
     missing = load_sweep(experiment).digest
     data = experiment.parents[1] / "data"
     add_graph(data)
@@ -107,7 +107,7 @@ def test_the_digest_depends_on_the_content_and_not_on_the_place(experiment: Path
     assert load_sweep(experiment, elsewhere).digest != found
 
 
-def test_data_files_are_sent_with_an_experiment_to_where_they_are_found(experiment: Path) -> None:
+def test_data_files_are_sent_to_where_the_experiment_finds_them(experiment: Path) -> None:
     with pytest.raises(ExperimentError, match="workload.file: expected a file named from the"):
         pack_experiment(experiment, load_sweep(experiment))
     far = add_graph(experiment.parents[1] / "data")

@@ -1,4 +1,4 @@
-"""The oracle of deliveries, and the plan of who comes and goes, on cases worked out by hand."""
+"""The oracle of deliveries, and the plan of churn, on cases computed by hand."""
 
 from typing import Any
 
@@ -38,25 +38,25 @@ def judge(*rows: Row, ends: tuple[tuple[int, str], ...] = (), settle_us: int = 1
     return account(WORKLOAD, HOSTS, [*START, *rows], ends, 100, settle_us)
 
 
-def test_what_was_owed_and_came_is_exact() -> None:
+def test_complete_deliveries_are_exact() -> None:
     found = judge(published(10, 1), delivered("h2", 1), delivered("h3", 1))
     assert (found.published, found.steady.expected, found.steady.delivered) == (1, 2, 2)
     assert found.steady.is_exact and not found.unasked and not found.departures
 
 
-def test_missing_and_double_deliveries_are_told_by_host_and_event() -> None:
+def test_missing_and_repeated_deliveries_are_reported_by_host_and_event() -> None:
     found = judge(published(10, 1), published(20, 2), *[delivered("h2", 1)] * 2, delivered("h3", 2))
     assert found.steady.missing == {"h2": (2,), "h3": (1,)}
     assert found.steady.duplicates == {"h2": (1,)}
     assert (found.steady.expected, found.steady.delivered) == (4, 2)
 
 
-def test_a_delivery_that_nobody_asked_for_is_noticed() -> None:
+def test_a_delivery_without_a_match_is_found() -> None:
     found = judge(published(10, 1), delivered("h1", 1), delivered("h2", 2), delivered("h3", 1))
     assert found.unasked == (("h1", 1), ("h2", 2))
 
 
-def test_a_peer_that_was_away_is_accounted_apart_and_owed_what_came_while_it_was_there() -> None:
+def test_a_peer_that_was_away_is_counted_separately_and_owed_events_of_its_presence() -> None:
     again = subscribed(40, "h3", HIGH.number)
     rows = [published(30, 1), published(60, 2), again, delivered("h2", 1), delivered("h2", 2)]
     found = judge(*rows, ends=((20, "h3"),))
@@ -65,19 +65,19 @@ def test_a_peer_that_was_away_is_accounted_apart_and_owed_what_came_while_it_was
     assert found.unsteady.missing == {"h3": (2,)}
 
 
-def test_who_unsubscribes_or_ends_right_after_is_owed_nothing_and_may_get_it() -> None:
+def test_a_peer_that_unsubscribes_or_ends_soon_after_may_get_an_event() -> None:
     leaves = subscribed(35, "h2", HIGH.number, "unsubscribed")
     found = judge(published(30, 1), leaves, delivered("h3", 1), ends=((39, "h3"),))
     assert (found.steady.expected, found.unsteady.expected, found.unasked) == (0, 0, ())
 
 
-def test_an_event_whose_publisher_ended_right_after_is_owed_to_nobody() -> None:
+def test_an_event_whose_publisher_ended_soon_after_is_owed_to_nobody() -> None:
     found = judge(published(30, 1), published(10, 2), ends=((31, "h1"),))
     assert found.orphans == (1,)
     assert found.steady.missing == {"h2": (2,), "h3": (2,)}
 
 
-def test_what_departs_from_the_workload_is_told() -> None:
+def test_differences_from_the_workload_are_reported() -> None:
     found = account(WORKLOAD, HOSTS, [subscribed(0, "h2", 7), published(1, 1, 3)], (), 100)
     assert found.departures == (
         "h2: did not subscribe to what the workload says",
@@ -85,7 +85,7 @@ def test_what_departs_from_the_workload_is_told() -> None:
     )
 
 
-def test_after_every_so_many_events_a_share_leaves_and_those_before_return() -> None:
+def test_after_a_number_of_events_some_peers_leave_and_earlier_ones_return() -> None:
     hosts = [f"h{n}" for n in range(1, 41)]
     plan = draw_churn(1, hosts, 400, Schedule(30.0, 20.0), 0.05, 100)
     assert plan == draw_churn(1, hosts, 400, Schedule(30.0, 20.0), 0.05, 100)
@@ -100,5 +100,5 @@ def test_after_every_so_many_events_a_share_leaves_and_those_before_return() -> 
         away = gone
 
 
-def test_without_churn_nobody_leaves() -> None:
+def test_without_churn_no_peer_leaves() -> None:
     assert draw_churn(1, ["h1", "h2"], 400, Schedule(0.0, 20.0), 0.0, 100) == ()

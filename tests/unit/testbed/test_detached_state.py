@@ -1,4 +1,4 @@
-"""How a detached run is doing, from what is on disk; nothing runs."""
+"""The state of a detached run, from its files; nothing runs."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def make_run(folder: Path, directory: Path | None = None) -> RunFolder:
     return run
 
 
-def test_a_run_that_ends_while_it_is_looked_at_has_not_died(
+def test_a_run_that_ends_during_the_check_has_not_died(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(tmp_path)
@@ -36,7 +36,7 @@ def test_a_run_that_ends_while_it_is_looked_at_has_not_died(
     assert (found.phase, found.verdict, found.died) == ("finished", "valid", None)
 
 
-def test_a_directory_that_never_came_to_be_is_none(tmp_path: Path) -> None:
+def test_a_directory_that_was_never_created_is_no_run(tmp_path: Path) -> None:
     run = make_run(tmp_path, tmp_path / "results" / "short" / "sweep-1")
     run.write_exit(1)
     assert run.status().directory is None

@@ -1,4 +1,4 @@
-"""Digests of the experiment files: finished sweeps are not run again as long as these hold."""
+"""Digests of the experiment files: finished sweeps are reused as long as these are unchanged."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ DIGESTS = {
 }
 
 
-# Settings that were added later, at the value that makes no difference, and at another.
+# Settings that were added later, with the value that changes nothing, and with another.
 ADDED = [
     ("overlay.walk_links", "near", "all"),
     ("overlay.target_budget", "capped", "literal"),
@@ -53,7 +53,7 @@ ADDED = [
 
 
 @pytest.mark.parametrize(("key", "usual", "other"), ADDED)
-def test_a_setting_that_was_added_counts_only_where_it_is_used(
+def test_a_later_setting_changes_the_digest_only_where_it_is_used(
     key: str, usual: object, other: object
 ) -> None:
     path = EXPERIMENTS / "full-size.toml"

@@ -1,4 +1,4 @@
-"""Experiment files: what they resolve to, and what they are told when they are wrong."""
+"""Experiment files: their resolved form, and errors of wrong ones."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_an_empty_file_is_an_experiment(tmp_path: Path) -> None:
     assert experiment.topology.kind == "waxman"
 
 
-def test_what_is_resolved_can_be_read_again(tmp_path: Path) -> None:
+def test_a_resolved_experiment_can_be_read_again(tmp_path: Path) -> None:
     text = """
     links = "netem"
     seed = 7
@@ -44,7 +44,7 @@ def test_what_is_resolved_can_be_read_again(tmp_path: Path) -> None:
     assert experiment.faults[0].action == "kill-agent"
 
 
-def test_a_hierarchy_is_made_as_the_file_says(tmp_path: Path) -> None:
+def test_a_hierarchical_network_has_the_settings_of_the_file(tmp_path: Path) -> None:
     text = """
     seed = 3
     [topology]
@@ -141,18 +141,20 @@ def test_changes_reach_into_sections(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_file_says_what_is_wrong_where(text: str, message: str, tmp_path: Path) -> None:
+def test_an_error_of_a_wrong_file_has_place_and_cause(
+    text: str, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(ExperimentError, match=f"mine.toml: {message}") as caught:
         load_experiment(write(tmp_path, text))
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="no.toml: expected an experiment file"):
         load_experiment(tmp_path / "no.toml")
 
 
-def test_a_number_may_stand_where_a_text_may(tmp_path: Path) -> None:
+def test_a_number_is_accepted_as_a_text(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text('[overlay]\nkind = "tdo-walk"\n')
     limits = [
@@ -162,7 +164,9 @@ def test_a_number_may_stand_where_a_text_may(tmp_path: Path) -> None:
     assert limits == ["8", "8"]
 
 
-def test_a_kind_that_was_changed_alone_says_what_stands_in_its_way(tmp_path: Path) -> None:
+def test_a_changed_kind_with_settings_of_another_is_refused_with_these_settings(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "a.toml"
     path.write_text('[overlay]\nkind = "tdo-walk"\nheuristic = "mlink"\n')
     wanted = "overlay.heuristic: expected a setting of hello, found one of tdo-walk.*greetings"
@@ -210,7 +214,7 @@ def test_a_change_needs_a_value() -> None:
         ({"kind": "content-zipf", "merging": 1}, {}, "(pubsub|workload).merging: expected true"),
     ],
 )
-def test_sections_of_events_that_make_no_sense(
+def test_invalid_sections_of_events_are_refused(
     workload: dict[str, object], pubsub: dict[str, object], message: str
 ) -> None:
     document = {"name": "mine", "workload": workload, "pubsub": pubsub}
@@ -227,7 +231,7 @@ def test_sections_of_events_that_make_no_sense(
         ("hello", "topic-flood", "beaconvey, given, .*, as topic-flood needs links between peers"),
     ],
 )
-def test_an_overlay_that_lacks_what_a_forwarder_needs_is_refused(
+def test_an_overlay_without_a_required_service_is_refused(
     overlay: str, pubsub: str, message: str
 ) -> None:
     document = {
@@ -242,7 +246,7 @@ def test_an_overlay_that_lacks_what_a_forwarder_needs_is_refused(
 
 
 @pytest.mark.parametrize("overlay", ["tdo-walk", "hello", "ring"])
-def test_trees_need_a_routing_layer_and_that_needs_links(overlay: str) -> None:
+def test_trees_require_a_routing_layer_and_that_requires_links(overlay: str) -> None:
     document = {
         "name": "mine", "overlay": {"kind": overlay}, "workload": {"kind": "content-zipf"},
     }  # fmt: skip
@@ -258,7 +262,7 @@ def test_trees_need_a_routing_layer_and_that_needs_links(overlay: str) -> None:
         }  # fmt: skip
 
 
-def test_the_forwarder_is_that_of_the_workload_unless_told_otherwise() -> None:
+def test_the_default_pubsub_is_that_of_the_workload() -> None:
     workload = {"kind": "content-zipf", "events": 7, "psi": 3}
     document = {"name": "mine", "workload": workload, **TREES}
     found = experiment_from_dict(document, "mine.toml")

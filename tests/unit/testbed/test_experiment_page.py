@@ -1,4 +1,4 @@
-"""docs/experiment-file.md: its tables are those of the code, and no key is missing."""
+"""docs/experiment-file.md: its tables agree with the code, and have all keys."""
 
 from testbed.experiment.catalogue import list_kinds
 from testbed.experiment.documentation import PAGE, renewed
@@ -17,7 +17,7 @@ def test_every_key_of_every_section_is_on_the_page() -> None:
     assert not [key for key in (*keys, *FIGURE_TYPES) if f"`{key}`" not in page]
 
 
-def test_every_kind_and_setting_has_a_meaning() -> None:
+def test_every_kind_and_setting_has_a_description() -> None:
     for kind in list_kinds():
         assert kind.description, kind.kind
         assert not [s.name for s in kind.settings if not s.description], kind.kind

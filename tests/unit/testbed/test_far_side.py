@@ -1,4 +1,4 @@
-"""What the script does that is run on the other machine; here it is this one."""
+"""The script that runs on the other machine; here it runs on this one."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from testbed.remote.far_side import link
 
 
 @pytest.mark.parametrize("named", ["environments/x", "~/environments/x"])
-def test_an_environment_may_be_named_from_home(
+def test_an_environment_can_be_relative_to_the_home_folder(
     named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)  # where commands over SSH begin
+    monkeypatch.chdir(tmp_path)  # the current folder of commands over SSH
     command = tmp_path / "environments" / "x" / "bin" / "tdo"
     command.parent.mkdir(parents=True)
     command.touch()

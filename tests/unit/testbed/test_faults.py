@@ -1,4 +1,4 @@
-"""Faults on a network: partitions become links, and targets that are not there are refused."""
+"""Faults on a network: partitions become failed links, and unknown targets are refused."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def square() -> Underlay:
     return Underlay(routers, tuple(links), (Host("h1"), Host("h2")))
 
 
-def test_a_partition_is_every_link_across_it(square: Underlay) -> None:
+def test_a_partition_fails_every_link_across_it(square: Underlay) -> None:
     planned = plan_faults([Fault(5, "partition", "r1 r2"), Fault(9, "heal", "r1 r2")], square)
     across = ["r2-r3", "r4-r1", "r1-r3"]
     assert planned == [
@@ -36,7 +36,7 @@ def test_a_partition_is_every_link_across_it(square: Underlay) -> None:
         ("delay", "r2-r4", "a link", "'r2-r4'"),
     ],
 )
-def test_a_target_that_is_not_there_is_named(
+def test_an_unknown_target_is_named(
     square: Underlay, action: str, target: str, expected: str, found: str
 ) -> None:
     with pytest.raises(ExperimentError) as raised:
@@ -45,7 +45,7 @@ def test_a_target_that_is_not_there_is_named(
     assert said.startswith("fault[1].target") and expected in said and found in said
 
 
-def test_the_lowest_address_is_that_of_an_agent_that_still_runs(square: Underlay) -> None:
+def test_the_lowest_address_is_that_of_a_running_agent(square: Underlay) -> None:
     kills = [Fault(at_s, "kill-agent", "lowest-address") for at_s in (1, 3, 5)]
     churn = [Fault(2, "restart-agent", "h1"), Fault(4, "restart-agent", "h1")]
     planned = plan_faults(kills, square)

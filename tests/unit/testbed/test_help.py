@@ -11,7 +11,7 @@ Option = tuple[str, argparse.Action]
 
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """A parser and those of all commands below it."""
+    """A parser, and the parsers of all commands below it."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -31,7 +31,7 @@ OPTIONS = [
 def test_an_option_has_a_help_text_with_its_default(option: Option) -> None:
     _, action = option
     assert action.help
-    if action.option_strings and action.nargs != 0:  # others are positional or switches
+    if action.option_strings and action.nargs != 0:  # others are positional, or switches
         assert "default: " in action.help or (action.required and "required" in action.help)
         assert action.default in (None, []) or str(action.default) in action.help.replace("~/", "")
 

@@ -1,4 +1,4 @@
-"""What a run loads: a simulation needs neither Mininet nor Spark."""
+"""Modules that a run loads: a simulation needs neither Mininet nor Spark."""
 
 import subprocess
 import sys

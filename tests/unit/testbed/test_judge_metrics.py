@@ -1,4 +1,4 @@
-"""What packets and records say together changes the verdict on a run."""
+"""Metrics of packets and records change the verdict of a run."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_verdict_follows_from_metrics(
     assert written == before | added
 
 
-def test_repeated_messages_are_no_reason_where_links_lose_packets(tmp_path: Path) -> None:
+def test_repeated_messages_are_no_reason_if_links_lose_packets(tmp_path: Path) -> None:
     write_verdict(tmp_path, "valid")
     underlay = generate_waxman(6, seed=1)
     save_underlay(underlay, tmp_path / "underlay.json")
@@ -62,7 +62,7 @@ def test_repeated_messages_are_no_reason_where_links_lose_packets(tmp_path: Path
     assert judge_metrics(tmp_path, GOOD | LATE) == Verdict("valid", ())
 
 
-def test_a_run_is_judged_again_each_time_it_is_analysed(tmp_path: Path) -> None:
+def test_a_run_is_judged_at_each_analysis(tmp_path: Path) -> None:
     write_verdict(tmp_path, "degraded", "links were late")
     first = judge_metrics(tmp_path, BROKEN)
     assert first is not None and (first.verdict, len(first.reasons)) == ("invalid", 2)
@@ -70,7 +70,7 @@ def test_a_run_is_judged_again_each_time_it_is_analysed(tmp_path: Path) -> None:
     assert judge_metrics(tmp_path, GOOD) == Verdict("degraded", ("links were late",))
 
 
-def test_a_run_without_a_verdict_is_given_none(tmp_path: Path) -> None:
+def test_a_run_without_a_verdict_file_gets_none(tmp_path: Path) -> None:
     assert judge_metrics(tmp_path, BROKEN) is None
     assert not is_judged(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -90,8 +90,8 @@ def test_reasons_have_names_and_the_worst_is_the_verdict(tmp_path: Path) -> None
     assert (written["verdict"], written["figures"]) == ("invalid", {"messages": 7})
 
 
-def test_a_reason_of_the_run_stays_if_the_analysis_says_the_same(tmp_path: Path) -> None:
-    """Texts are not compared: the same words of two origins are two reasons."""
+def test_a_reason_of_the_run_remains_if_the_analysis_has_the_same_text(tmp_path: Path) -> None:
+    """Texts are not compared: the same text from two origins is two reasons."""
     judge_metrics_of = BROKEN["checks"]
     text = "packets and records disagree on copies_sent: expected 3, found 2; do not use the metrics of this run"  # noqa: E501
     own = Reason("of-run", Severity.DEGRADED, text)
@@ -102,7 +102,7 @@ def test_a_reason_of_the_run_stays_if_the_analysis_says_the_same(tmp_path: Path)
     assert (written["verdict"], written["reasons"]) == ("degraded", [text])
 
 
-def test_late_timers_and_packets_are_held_against_a_run() -> None:
+def test_late_timers_and_packets_degrade_a_run() -> None:
     lags = {"lag": {"mean_us": 100}, "datagram_lag": {"mean_us": 100}}
     on_time = {"links": {"forwarded": 100, "late": 0}, "processes": [lags], "stolen_share": 0.01}
     assert emulation_reasons(on_time) == emulation_reasons(on_time | {"stolen_share": 0.2}) == []

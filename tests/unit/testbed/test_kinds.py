@@ -1,4 +1,4 @@
-"""The tables of kinds: each lists all that its package defines, and each kind can be described."""
+"""The tables of kinds: each lists all kinds of its package, and each kind has a description."""
 
 import pkgutil
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def defined(package: ModuleType, base: type) -> Iterator[str]:
         (workloads, WorkloadKind, WORKLOADS.values(), set()),
     ],
 )
-def test_a_table_lists_all_that_its_package_defines(
+def test_a_table_lists_all_kinds_of_its_package(
     package: ModuleType, base: type, listed: Any, no_kinds: set[type]
 ) -> None:
     others = {f"{cls.__module__}.{cls.__qualname__}" for cls in no_kinds}
@@ -60,18 +60,18 @@ def test_a_table_lists_all_that_its_package_defines(
 
 
 @pytest.mark.parametrize("backend", [SimulatedFaults, EmulatedFaults])
-def test_a_backend_has_a_method_for_each_fault_that_is_carried_out(backend: type) -> None:
+def test_a_backend_has_a_method_for_each_fault(backend: type) -> None:
     carried_out = {method_of(name) for name, kind in FAULTS.items() if not kind.planned_as}
     assert {name for name in vars(backend) if not name.startswith("_")} == carried_out
 
 
-def test_a_fault_is_planned_as_one_that_is_carried_out() -> None:
+def test_a_planned_fault_is_one_that_backends_inject() -> None:
     for kind in FAULTS.values():
         assert not kind.planned_as or not FAULTS[kind.planned_as].planned_as
 
 
 @pytest.mark.parametrize(("section", "kind"), KINDS)
-def test_a_kind_says_what_it_is_and_so_does_each_of_its_settings(section: str, kind: str) -> None:
+def test_a_kind_and_each_of_its_settings_has_a_description(section: str, kind: str) -> None:
     cls = find_kind(section, kind)
     assert cls.__doc__ and cls.__doc__ != getattr(cls.__base__, "__doc__", None)
     for setting in settings_of(cls.Settings).values():

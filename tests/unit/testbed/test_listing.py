@@ -15,7 +15,7 @@ from testbed.experiment.kinds import SECTIONS
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[str], Any]:
-    """The lines that the command prints, and the object at the end."""
+    """The lines that the command prints, and the JSON object at the end."""
     parser = argparse.ArgumentParser()
     listing.add_parser(parser.add_subparsers(required=True))
     options = parser.parse_args(["list", *map(str, arguments), "--json"])
@@ -34,7 +34,9 @@ def test_every_kind_of_every_section_is_listed(capsys: pytest.CaptureFixture[str
     assert all(kind["description"] for kind in found["kinds"])
 
 
-def test_a_kind_comes_with_types_defaults_and_ranges(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_is_listed_with_types_defaults_and_ranges(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     lines, found = run(capsys, "kinds")
     (walk,) = [kind for kind in found["kinds"] if kind["kind"] == "tdo-walk"]
     settings = {setting["name"]: setting for setting in walk["settings"]}
@@ -49,7 +51,7 @@ def test_a_kind_comes_with_types_defaults_and_ranges(capsys: pytest.CaptureFixtu
     )
 
 
-def test_a_fault_comes_with_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_is_listed_with_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
     _, found = run(capsys, "kinds")
     needs = {
         kind["kind"]: [setting["name"] for setting in kind["settings"]]
@@ -68,9 +70,7 @@ def write_run(folder: Path, at_s: int, verdict: str | None, **experiment: Any) -
     os.utime(folder / "run.json", (at_s, at_s))
 
 
-def test_runs_are_listed_with_the_newest_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_listed_newest_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = tmp_path / "a", tmp_path / "b" / "sweep-1" / "runs" / "x-s3-0"
     write_run(a / "old", 100, "valid", name="a", backend="emulation", seed=1)
     write_run(a / "new.partial", 300, None, name="a", backend="simulation", seed=2)
@@ -89,7 +89,7 @@ def test_runs_are_listed_with_the_newest_first(
     assert lines[2].split()[:4] == ["1970-01-01T00:01:40Z", "a", "emulation", "seed"]
 
 
-def test_without_any_run_it_says_how_to_make_one(
+def test_without_runs_the_output_explains_how_to_make_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines, found = run(capsys, "runs", "--out", tmp_path)

@@ -1,4 +1,4 @@
-"""The similarity of neighbours that a run notes: links that both ends held last."""
+"""The similarity of neighbours in the verdict of a run: links that both ends held at the end."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_a_link_counts_if_both_ends_hold_it_at_the_end() -> None:
     assert last_links(changes(*both, again), names, UNDERLAY) == set()
 
 
-def test_a_run_with_events_notes_how_similar_neighbours_are(tmp_path: Path) -> None:
+def test_a_run_with_events_has_the_similarity_of_neighbours(tmp_path: Path) -> None:
     document = {
         "name": "alike", "backend": "simulation", "duration_s": 12.0, "capture": "none",
         "topology": {"routers": 6, "hosts": 4},
@@ -50,5 +50,5 @@ def test_a_run_with_events_notes_how_similar_neighbours_are(tmp_path: Path) -> N
     experiment = experiment_from_dict(document, "alike")
     outcome = run_experiment(experiment, "", tmp_path, lambda _line: None)
     found = json.loads((outcome.path / "verdict.json").read_text())["figures"]
-    assert found["similarity_of_neighbours"] == round(2 / 3, 6)  # h4 wants nothing
+    assert found["similarity_of_neighbours"] == round(2 / 3, 6)  # h4 subscribes to nothing.
     assert found["similarity_of_pairs"] == 0.5

@@ -41,11 +41,11 @@ def test_the_newest_report_is_opened(results: Path) -> None:
     assert (results / "opened").read_text().strip() == report.as_uri()
 
 
-def test_without_a_run_it_says_how_to_make_one(tmp_path: Path) -> None:
+def test_without_a_run_the_error_explains_how_to_make_one(tmp_path: Path) -> None:
     done = open_newest(tmp_path, "true")
     assert done.returncode == 2 and "`tdo run FILE` makes one" in done.stderr
 
 
-def test_without_a_browser_it_says_where_the_report_is(results: Path) -> None:
+def test_without_a_browser_the_path_of_the_report_is_printed(results: Path) -> None:
     done = open_newest(results, "false")
     assert done.returncode == 1 and "new/analysis/report.html: found no browser" in done.stderr

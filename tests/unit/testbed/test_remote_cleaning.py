@@ -1,4 +1,4 @@
-"""What is removed on another machine and what stays; the other machine is a folder."""
+"""Files that are removed from another machine, and files that remain; the machine is a folder."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ EMPTY = {**RUN, "id": "empty", "phase": "failed", "directory": None}
         ([GOES_ON, EMPTY], False, [], ["/far/projects/old", "/far/projects/new"]),
     ],
 )
-def test_a_project_stays_as_long_as_a_run_does(
+def test_a_project_remains_as_long_as_one_of_its_runs(
     runs: list[dict[str, Any]], with_runs: bool, gone: list[str], kept: list[str]
 ) -> None:
     plan = plan_cleaning(runs, "/far/projects/new", with_runs)
@@ -36,7 +36,7 @@ def test_a_project_stays_as_long_as_a_run_does(
     assert plan.is_busy == (GOES_ON in runs)
 
 
-def test_what_is_left_says_why() -> None:
+def test_remaining_files_are_listed_with_a_reason() -> None:
     plan = plan_cleaning([GOES_ON, UNFETCHED, FETCHED, EMPTY], "/far/projects/new", False)
     assert plan.left == [
         "run live and its project: the run is going on",
@@ -47,7 +47,7 @@ def test_what_is_left_says_why() -> None:
     ]
 
 
-def test_a_project_that_stays_can_still_be_asked(tmp_path: Path) -> None:
+def test_a_remaining_project_still_answers(tmp_path: Path) -> None:
     for name in ("old", "new"):
         (tmp_path / "projects" / name / ".venv" / "bin").mkdir(parents=True)
         (tmp_path / "projects" / name / ".venv" / "bin" / "tdo").touch()

@@ -1,4 +1,4 @@
-"""What is sent to another machine, and what the SSH configuration says about it."""
+"""Files that are sent to another machine, and the SSH configuration."""
 
 import subprocess
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def make_project(folder: Path) -> Path:
-    """A small checkout with a file that is committed, one that is new, and one that is ignored."""
+    """A small checkout with a committed file, a new one, and an ignored one."""
     (folder / "scripts").mkdir(parents=True)
     for name in ("setup.py", "pyproject.toml", "scripts/setup"):
         (folder / name).write_text(name)
@@ -33,7 +33,7 @@ def names_in(parcel_bytes: bytes) -> set[str]:
     return set(listed.stdout.decode().split())
 
 
-def test_the_project_is_what_git_would_keep_and_its_digest_follows_its_content(
+def test_the_project_has_the_files_that_git_would_keep_and_a_digest_of_them(
     tmp_path: Path,
 ) -> None:
     project = make_project(tmp_path / "a")
@@ -52,7 +52,7 @@ def test_the_project_is_what_git_would_keep_and_its_digest_follows_its_content(
         pack_project(project)
 
 
-def test_an_experiment_is_sent_with_the_topologies_it_names_in_their_places(tmp_path: Path) -> None:
+def test_an_experiment_is_sent_with_its_topologies_at_their_paths(tmp_path: Path) -> None:
     (tmp_path / "a" / "experiments").mkdir(parents=True)
     for name in ("one.json", "a/two.json"):
         (tmp_path / name).write_text("{}")

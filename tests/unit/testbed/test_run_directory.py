@@ -1,4 +1,4 @@
-"""Run directories: their names, and what they say of a run."""
+"""Run directories: their names, and their content."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from testbed.run.directory import RunDirectory
 from testbed.run.underlay import make_underlay
 
 
-def test_runs_of_the_same_second_get_names_of_their_own(tmp_path: Path) -> None:
+def test_runs_of_the_same_second_have_different_names(tmp_path: Path) -> None:
     experiment = Experiment(name="twice")
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: RunDirectory.create(experiment, tmp_path), range(16)))
@@ -18,7 +18,7 @@ def test_runs_of_the_same_second_get_names_of_their_own(tmp_path: Path) -> None:
     assert all(directory.path.is_dir() for directory in made)
 
 
-def test_run_json_names_the_messages_of_its_protocols(tmp_path: Path) -> None:
+def test_run_json_lists_the_messages_of_its_protocols(tmp_path: Path) -> None:
     experiment = experiment_from_dict({"name": "roles", "overlay": {"kind": "tdo-walk"}}, "test")
     directory = RunDirectory.create(experiment, tmp_path)
     directory.describe(experiment, "", make_underlay(experiment), None)

@@ -1,4 +1,4 @@
-"""Settings from tables: what the fields of a class say about them, and what is refused."""
+"""Settings from tables: defaults and types by the fields of a class, and errors."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -31,23 +31,23 @@ class Walk(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Fault:
-    """A dataclass, with a field that has to be given."""
+    """A dataclass with a required field."""
 
     at_s: float
     targets: list[str] = field(default_factory=list)
 
 
-def test_what_is_left_out_has_its_default_and_what_is_given_stays_as_it_is() -> None:
+def test_defaults_are_filled_in_and_given_values_are_kept() -> None:
     read = read_settings(Walk, "overlay.", {"ttl": 7, "share": 1, "rule": "dbest"})
     assert read == Walk(ttl=7, share=1, rule="dbest")
-    assert isinstance(read.share, int)  # as the file has it: digests of sweeps depend on it
+    assert isinstance(read.share, int)  # as in the file: digests of sweeps depend on it
 
 
-def test_a_number_where_a_text_is_wanted_is_a_text() -> None:
+def test_a_number_is_converted_if_a_text_is_expected() -> None:
     assert read_settings(Walk, "", {"limit": 8}).limit == "8"
 
 
-def test_other_types_are_read_as_they_are_declared() -> None:
+def test_other_types_are_read_as_declared() -> None:
     assert read_settings(Walk, "", {"sizes": [1, 2]}).sizes == [1, 2]
     with pytest.raises(ExperimentError, match=r"sizes: expected `int`, got `str`.*; found \['x'\]"):
         read_settings(Walk, "", {"sizes": ["x"]})
@@ -74,18 +74,18 @@ def test_other_types_are_read_as_they_are_declared() -> None:
         (3, "overlay: expected a table, found 3"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(given: Any, message: str) -> None:
+def test_a_wrong_value_is_reported_in_one_line(given: Any, message: str) -> None:
     with pytest.raises(ExperimentError, match=f"^{message}"):
         read_settings(Walk, "overlay.", given)
 
 
-def test_a_dataclass_is_read_the_same_way() -> None:
+def test_a_dataclass_is_read_like_a_struct() -> None:
     assert read_settings(Fault, "fault[0].", {"at_s": 1}) == Fault(1)
     with pytest.raises(ExperimentError, match=r"fault\[0\].at_s: expected a value, found none"):
         read_settings(Fault, "fault[0].", {})
 
 
-def test_fields_say_what_they_are() -> None:
+def test_fields_have_descriptions() -> None:
     known = settings_of(Walk)
     assert (known["ttl"].type_name, known["ttl"].default, known["ttl"].description) == (
         "int", 100, "most hops",

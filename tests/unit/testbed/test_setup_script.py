@@ -1,4 +1,4 @@
-"""What `scripts/setup` leaves behind when it is stopped; nothing is installed."""
+"""The state after `scripts/setup` is interrupted; nothing is installed."""
 
 import subprocess
 from pathlib import Path
@@ -20,7 +20,7 @@ install_sshd_asleep
 
 @pytest.mark.parametrize("then", ["kill -TERM $BASHPID", "kill -INT $BASHPID", "false", "true"])
 @pytest.mark.parametrize("is_there_before", [True, False])
-def test_services_may_start_again_however_it_ends(
+def test_services_can_start_again_after_any_interruption(
     then: str, is_there_before: bool, tmp_path: Path
 ) -> None:
     policy = tmp_path / "policy-rc.d"

@@ -1,4 +1,4 @@
-"""Sweeps: which experiments a file stands for, and what it is told when it is wrong."""
+"""Sweeps: the experiments of a file, and errors of wrong files."""
 
 import json
 from functools import partial
@@ -28,7 +28,7 @@ def values_of(sweep: Sweep) -> list[tuple[Any, ...]]:
     return [tuple(swept.values.values()) for swept in sweep.experiments]
 
 
-def test_a_plain_file_is_a_sweep_of_one_that_is_nothing_else(tmp_path: Path) -> None:
+def test_a_plain_file_is_a_sweep_of_one_unchanged_experiment(tmp_path: Path) -> None:
     text = "seed = 7\n[[figure]]\nname = 'f'\nx = 'peers'\ny = 'rdp.mean'"
     sweep = sweep_of(tmp_path, text)
     assert sweep.is_plain
@@ -39,12 +39,12 @@ def test_a_plain_file_is_a_sweep_of_one_that_is_nothing_else(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_the_files_that_come_with_the_testbed_are_right(path: Path) -> None:
+def test_the_experiment_files_of_the_testbed_are_valid(path: Path) -> None:
     sweep = load_sweep(path)
     assert {swept.experiment.name for swept in sweep.experiments} == {path.stem}
 
 
-def test_lists_are_crossed_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_lists_are_combined_in_the_order_of_the_file(tmp_path: Path) -> None:
     sweep = sweep_of(
         tmp_path,
         "seed = [1, 2]\n[overlay]\nkind = 'hello'\ngreetings = [3, 1]\n[topology]\nhosts = [9, 8]",
@@ -76,7 +76,7 @@ overlay = {kind = "gossip", rounds = [10, 20]}
 """
 
 
-def test_variants_set_several_keys_and_are_crossed_with_the_lists(tmp_path: Path) -> None:
+def test_variants_set_several_keys_and_are_combined_with_the_lists(tmp_path: Path) -> None:
     sweep = sweep_of(tmp_path, VARIANTS)
     assert sweep.keys == (
         "variant", "topology.kind", "topology.routers", "seed", "overlay.kind", "overlay.rounds",
@@ -93,14 +93,14 @@ def test_variants_set_several_keys_and_are_crossed_with_the_lists(tmp_path: Path
     assert all(len(swept.experiment.faults) == 1 for swept in sweep.experiments)
 
 
-def test_the_command_line_can_sweep_and_pin(tmp_path: Path) -> None:
+def test_the_command_line_can_sweep_and_fix_keys(tmp_path: Path) -> None:
     changes = dict([parse_change("topology.hosts=[5, 6]"), parse_change("seed=3")])
     sweep = sweep_of(tmp_path, "seed = [1, 2]", **changes)
     assert values_of(sweep) == [(5,), (6,)]
     assert {swept.experiment.seed for swept in sweep.experiments} == {3}
 
 
-def test_the_digest_changes_with_any_run_and_with_nothing_else(tmp_path: Path) -> None:
+def test_the_digest_changes_exactly_with_the_runs(tmp_path: Path) -> None:
     text = "seed = [1, 2]\n[topology]\nhosts = 5"
     digest = sweep_of(tmp_path, text).digest
     figure = "\n[[figure]]\nname = 'f'\nx = 'topology.hosts'\ny = 'rdp.mean'\n# a remark"
@@ -121,7 +121,7 @@ def test_the_digest_changes_with_the_content_of_a_topology_file(tmp_path: Path) 
     assert sweep_of(tmp_path, text).digest != digest
 
 
-def test_runs_have_readable_names_of_their_own(tmp_path: Path) -> None:
+def test_runs_have_readable_and_different_names(tmp_path: Path) -> None:
     names = [name_run(swept) for swept in sweep_of(tmp_path, VARIANTS).experiments]
     assert len(set(names)) == 6
     assert names[1].startswith("big-kind-waxman-routers-1640-kind-hello-s2-")
@@ -192,7 +192,9 @@ def test_runs_have_readable_names_of_their_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_sweep_says_what_is_wrong_where(text: str, message: str, tmp_path: Path) -> None:
+def test_an_error_of_a_wrong_sweep_has_place_and_cause(
+    text: str, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(ExperimentError, match=f"mine.toml: {message}") as caught:
         sweep_of(tmp_path, text)
     assert "\n" not in str(caught.value)
@@ -209,14 +211,12 @@ def test_a_wrong_sweep_says_what_is_wrong_where(text: str, message: str, tmp_pat
         ("spark://there:7077", 2, "spark://there:7077"),
     ],
 )
-def test_local_masters_try_again(master: str | None, jobs: int | None, chosen: str) -> None:
+def test_local_masters_retry(master: str | None, jobs: int | None, chosen: str) -> None:
     assert choose_master(master, jobs) == chosen
 
 
 @pytest.mark.parametrize("section", ["pubsub", "workload"])
-def test_settings_of_the_forwarder_are_swept_in_either_section(
-    section: str, tmp_path: Path
-) -> None:
+def test_settings_of_pubsub_are_swept_in_either_section(section: str, tmp_path: Path) -> None:
     kinds = {"workload": 'kind = "content-zipf"', "pubsub": 'kind = "content"'}
     kinds[section] += "\nmerging = [true, false]"
     kinds |= {"overlay": 'kind = "tdo-walk"', "routing": 'kind = "mst"'}
@@ -230,7 +230,7 @@ def test_settings_of_the_forwarder_are_swept_in_either_section(
 
 
 def test_a_simulated_run_of_a_sweep_is_judged_by_its_metrics(tmp_path: Path) -> None:
-    """As a single run is: a broken check makes it invalid, and it is not measured again."""
+    """Like a single run: a failed check makes it invalid, and it is not measured again."""
     sweep = sweep_of(tmp_path, 'name = "s"\nbackend = "simulation"\nduration_s = 2\nseed = [1, 2]\n'
                  "[topology]\nrouters = 5\nhosts = 3\n")  # fmt: skip
     measured: list[str] = []

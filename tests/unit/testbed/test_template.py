@@ -1,4 +1,4 @@
-"""`tdo init`: an experiment file that is correct, and remains so with any of its keys."""
+"""`tdo init`: the experiment file is valid, and stays valid with any of its keys."""
 
 import argparse
 import tomllib
@@ -15,7 +15,7 @@ from testbed.experiment.template import template
 
 
 def write(file: Path) -> int:
-    """The exit status of the command."""
+    """Run the command; returns its exit status."""
     parser = argparse.ArgumentParser()
     init.add_parser(parser.add_subparsers(required=True))
     options = parser.parse_args(["init", str(file)])
@@ -30,7 +30,7 @@ def test_the_file_is_an_experiment_with_all_sections(tmp_path: Path) -> None:
     assert {*experiment.layers} == {"overlay", "routing", "pubsub"} and experiment.workload
 
 
-def test_all_keys_are_in_it_with_their_defaults(tmp_path: Path) -> None:
+def test_the_file_has_all_keys_with_their_defaults(tmp_path: Path) -> None:
     shown = [line.removeprefix("# ") for line in template().splitlines()]
     shown = [line for line in shown if not line.startswith("kind = ")]
     chosen = [line for line in template().splitlines() if line.startswith("kind = ")]
@@ -52,7 +52,7 @@ def test_every_kind_is_named() -> None:
     assert named == [f'"{kind}"' for kinds in SECTIONS.values() for kind in kinds]
 
 
-def test_a_file_is_never_replaced(tmp_path: Path) -> None:
+def test_an_existing_file_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("kept")
     with pytest.raises(UsageError, match="exists already"):
         write(tmp_path / "mine.toml")

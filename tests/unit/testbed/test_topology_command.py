@@ -1,4 +1,4 @@
-"""`tdo topology` through its parser: what it writes, prints and refuses."""
+"""`tdo topology` through its parser: files, output and errors."""
 
 import argparse
 import json
@@ -100,7 +100,7 @@ def test_import_prints_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert underlay.source["file"] == "small.gml"
 
 
-def test_show_imports_on_the_fly_and_draws(
+def test_show_imports_a_file_and_draws_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, picture = tmp_path / "small.gml", tmp_path / "p.svg"
@@ -119,7 +119,7 @@ def test_show_describes_an_exchange(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "median relative error" in printed
 
 
-def test_wrong_use(tmp_path: Path) -> None:
+def test_wrong_arguments(tmp_path: Path) -> None:
     source, file = tmp_path / "small.gml", tmp_path / "g.json"
     source.write_text(GML)
     with pytest.raises(UsageError, match=r"--default-delay: .*found '5' without a unit"):
@@ -146,7 +146,7 @@ def test_unwritable_output(tmp_path: Path) -> None:
         run("show", source, "--picture", tmp_path / "missing" / "p.svg")
 
 
-def test_seed_and_output_are_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_seed_and_output_are_required(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (("-o", tmp_path / "w.json"), ("--seed", 1)):
         with pytest.raises(SystemExit) as caught:
             run("generate", "waxman", *arguments)

@@ -1,4 +1,4 @@
-"""A run whose evidence cannot be read is never valid, and the reason names the file."""
+"""A run with unreadable evidence is never valid, and the reason names the file."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ def cut(file: Path) -> None:
 
 
 def flip(file: Path) -> None:
-    """Change bytes in the middle, as a bad disk may: Parquet still has its footer."""
+    """Change bytes in the middle, as on a bad disk; the Parquet footer remains valid."""
     content = bytearray(file.read_bytes())
     middle = slice(len(content) // 3, len(content) // 2)
     content[middle] = bytes(byte ^ 0xA5 for byte in content[middle])
@@ -58,7 +58,7 @@ def verdict_after(run: Path) -> tuple[str, list[str]]:
     ["run.json", "verdict.json", "underlay.json", "agents/records.parquet",
      "packets/packets.parquet", "workload/matches.parquet"],
 )  # fmt: skip
-def test_what_a_simulated_run_promises_has_to_be_readable(
+def test_the_evidence_of_a_simulated_run_must_be_readable(
     name: str, harm: Harm, whole: Path, tmp_path: Path
 ) -> None:
     run = shutil.copytree(whole, tmp_path / "run")
@@ -69,11 +69,11 @@ def test_what_a_simulated_run_promises_has_to_be_readable(
     again, (reason,) = verdict_after(run)
     assert again == "invalid" and reason.startswith(f"{name}: ")
     assert reasons[0].startswith(f"{name}: ") and "expected" in reasons[0]
-    assert len(json.loads((run / "verdict.json").read_text())["reasons"]) == 1  # no check fails
+    assert len(json.loads((run / "verdict.json").read_text())["reasons"]) == 1  # No check fails.
 
 
-def test_each_byte_of_the_records_counts(whole: Path, tmp_path: Path) -> None:
-    """Most damage leaves Parquet that can be decoded, to other values."""
+def test_damage_to_any_byte_of_the_records_is_found(whole: Path, tmp_path: Path) -> None:
+    """Most damage leaves Parquet that can be decoded, but to other values."""
     file = Path(shutil.copy(whole / "agents" / "records.parquet", tmp_path))
     content = file.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
@@ -85,12 +85,12 @@ def test_each_byte_of_the_records_counts(whole: Path, tmp_path: Path) -> None:
         file.write_bytes(damaged)
         unnoticed += why_unreadable(file) is None
         damaged[place] = content[place]
-    # Headers of pages have no checksum; parts of them nobody reads.
+    # Headers of pages have no checksum, and no reader uses parts of them.
     assert unnoticed < 0.1 * len(places)
 
 
 @pytest.mark.parametrize("harm", [damage, Path.unlink])
-def test_what_an_emulated_run_promises_has_to_be_readable(harm: Harm, tmp_path: Path) -> None:
+def test_the_evidence_of_an_emulated_run_must_be_readable(harm: Harm, tmp_path: Path) -> None:
     run = shutil.copytree(FIXTURES / "format-1-emulation", tmp_path / "run")
     assert verdict_after(run)[1] == []
     harm(run / CAPTURE)
@@ -98,7 +98,7 @@ def test_what_an_emulated_run_promises_has_to_be_readable(harm: Harm, tmp_path: 
     assert verdict == "invalid" and len(reasons) == 1 and reasons[0].startswith("captures/")
 
 
-def test_damage_inside_of_a_capture_is_named(tmp_path: Path) -> None:
+def test_damage_inside_a_capture_is_named(tmp_path: Path) -> None:
     run = shutil.copytree(FIXTURES / "format-1-emulation", tmp_path / "run")
     cut(run / CAPTURE)
     split = Split(str(run / CAPTURE))
@@ -119,7 +119,7 @@ def test_damage_inside_of_a_capture_is_named(tmp_path: Path) -> None:
         ({"files": 1, "bytes": 10**9}, "captures/: expected 1,000,000,000 bytes"),
     ],
 )
-def test_captures_are_as_many_and_as_large_as_they_were(
+def test_captures_must_have_their_original_number_and_size(
     written: dict[str, int], reason: str, tmp_path: Path
 ) -> None:
     run = shutil.copytree(FIXTURES / "format-1-emulation", tmp_path / "run")
@@ -133,7 +133,7 @@ def test_captures_are_as_many_and_as_large_as_they_were(
     assert found.startswith(reason)
 
 
-def test_without_capture_and_before_the_end_a_run_promises_less(tmp_path: Path) -> None:
+def test_without_capture_and_before_the_end_a_run_must_have_less_evidence(tmp_path: Path) -> None:
     run = run_small(tmp_path / "none", capture="none", duration_s=14.0)
     assert verdict_after(run) == ("valid", [])
     partial = shutil.copytree(run, tmp_path / "run.partial")
@@ -149,10 +149,10 @@ def test_a_check_over_nothing_is_not_applicable() -> None:
 
 
 @pytest.mark.parametrize("content", [b"{}", bytes(range(256)) * 8, b""])
-def test_what_is_no_capture_is_refused_at_once(
+def test_a_file_that_is_no_capture_is_refused_at_once(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No session is started, which would take seconds: the tests' own is not even asked for."""
+    """No Spark session starts, which would take seconds; the tests' session is not requested."""
     file = tmp_path / "some.pcap"
     file.write_bytes(content)
     assert main(["analyze", str(file)]) == 2
@@ -162,7 +162,7 @@ def test_what_is_no_capture_is_refused_at_once(
 
 
 @pytest.mark.parametrize(("verdict", "status"), [("valid", 0), ("degraded", 3), ("invalid", 3)])
-def test_the_status_of_a_report_is_that_of_the_verdict(
+def test_the_exit_status_of_a_report_follows_the_verdict(
     verdict: str, status: int, whole: Path, tmp_path: Path
 ) -> None:
     run = shutil.copytree(whole, tmp_path / "run")

@@ -1,4 +1,4 @@
-"""That the Vagrantfile is one, and what it sends; no machine is made."""
+"""The Vagrantfile is valid, and which files it sends; no machine is created."""
 
 import os
 import re
@@ -12,7 +12,7 @@ VAGRANTFILE = Path(__file__).parents[3] / "Vagrantfile"
 
 
 @pytest.mark.skipif(shutil.which("vagrant") is None, reason="needs vagrant")
-def test_vagrant_takes_it(tmp_path: Path) -> None:
+def test_vagrant_accepts_the_file(tmp_path: Path) -> None:
     shutil.copy(VAGRANTFILE, tmp_path)
     done = subprocess.run(
         ["vagrant", "validate", "--ignore-provider"],
@@ -27,7 +27,7 @@ def test_vagrant_takes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("rsync") is None, reason="needs rsync")
-def test_results_are_not_sent_and_what_has_their_name_elsewhere_is(tmp_path: Path) -> None:
+def test_results_are_not_sent_but_other_folders_of_that_name_are(tmp_path: Path) -> None:
     listed = re.search(r"rsync__exclude: \[(.*?)\]", VAGRANTFILE.read_text(), re.DOTALL)
     assert listed is not None
     excludes = [f"--exclude={name}" for name in re.findall(r'"(.*?)"', listed[1])]

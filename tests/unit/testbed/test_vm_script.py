@@ -1,4 +1,4 @@
-"""What `scripts/vm` says when it cannot begin, and how it compares two runs; nothing is booted."""
+"""`scripts/vm`: errors before it begins, and the comparison of two runs; nothing is booted."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def vm(
 
 
 def path_with(folder: Path, *tools: str) -> str:
-    """A search path with these tools, which are looked for and never run, and with no other."""
+    """A search path that has only these tools, which the script searches but never runs."""
     folder.mkdir()
     needed = "bash dirname cat sha256sum cut id uname mkdir flock rm df awk"
     for name in needed.split():
@@ -56,33 +56,35 @@ def path_with(folder: Path, *tools: str) -> str:
 
 
 def as_root() -> tuple[str, ...]:
-    """What to put before a command so that it believes to be root where tests are not."""
+    """A command prefix that makes the script see root if the tests do not run as root."""
     return () if os.geteuid() == 0 else (UNSHARE, "--user", "--map-root-user")
 
 
-def test_help_says_what_it_does_and_does_nothing(tmp_path: Path) -> None:
+def test_help_describes_the_script_and_does_nothing(tmp_path: Path) -> None:
     done = vm("--help", folder=tmp_path / "vm")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: sudo scripts/vm [--clean]")
-    assert "sudo env TDO_CPUS=4 scripts/vm" in done.stdout  # sudo drops what comes before it
+    assert "sudo env TDO_CPUS=4 scripts/vm" in done.stdout  # sudo drops earlier settings
     assert not (tmp_path / "vm").exists()
 
 
 @pytest.mark.parametrize("arguments", [["--boot"], ["--clean", "now"], ["debian"]])
-def test_a_wrong_argument_is_wrong_use(arguments: list[str], tmp_path: Path) -> None:
+def test_a_wrong_argument_has_the_exit_status_of_wrong_use(
+    arguments: list[str], tmp_path: Path
+) -> None:
     done = vm(*arguments, folder=tmp_path / "vm")
     assert (done.returncode, done.stdout) == (2, "")
     found = " ".join(arguments)
     assert done.stderr == f"scripts/vm: expected no argument, --clean or --help, found {found}\n"
 
 
-def test_a_size_that_is_no_number_is_wrong_use(tmp_path: Path) -> None:
+def test_a_size_that_is_no_number_has_the_exit_status_of_wrong_use(tmp_path: Path) -> None:
     done = vm(folder=tmp_path / "vm", TDO_MEMORY_MB="4G")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "scripts/vm: TDO_MEMORY_MB: expected a whole number above 0, found 4G\n"
 
 
-def test_it_wants_root(tmp_path: Path) -> None:
+def test_the_script_requires_root(tmp_path: Path) -> None:
     ordinary = ("setpriv", "--reuid=65534") if os.geteuid() == 0 else ()
     done = vm(folder=tmp_path / "vm", before=ordinary)
     assert (done.returncode, done.stdout) == (1, "")
@@ -90,7 +92,7 @@ def test_it_wants_root(tmp_path: Path) -> None:
     assert done.stderr.endswith("; run it with sudo\n")
 
 
-def test_without_qemu_it_says_what_to_install(tmp_path: Path) -> None:
+def test_without_qemu_the_error_names_the_package(tmp_path: Path) -> None:
     path = path_with(tmp_path / "bin", *(tool for tool in TOOLS if "qemu" not in tool))
     done = vm(folder=tmp_path / "vm", before=as_root(), PATH=path)
     assert (done.returncode, done.stdout) == (1, "")
@@ -101,7 +103,7 @@ def test_without_qemu_it_says_what_to_install(tmp_path: Path) -> None:
     assert not (tmp_path / "vm").exists()
 
 
-def test_a_disk_that_is_too_small_is_found_out_before_it_is_full(tmp_path: Path) -> None:
+def test_a_disk_that_is_too_small_is_found_before_it_is_full(tmp_path: Path) -> None:
     folder = tmp_path / "vm"
     folder.mkdir()
     small = f'/bin/mount -t tmpfs -o size=1200m none {folder} && exec "$0" "$@"'
@@ -114,7 +116,7 @@ def test_a_disk_that_is_too_small_is_found_out_before_it_is_full(tmp_path: Path)
     )
 
 
-def test_only_one_works_in_a_folder(tmp_path: Path) -> None:
+def test_only_one_script_at_a_time_works_in_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "vm"
     folder.mkdir()
     before = (*as_root(), "flock", str(folder / "lock"))
@@ -123,7 +125,7 @@ def test_only_one_works_in_a_folder(tmp_path: Path) -> None:
     assert f"{folder}: expected no other scripts/vm using it, found one" in done.stderr
 
 
-def test_cleaning_removes_what_it_made_and_nothing_else(tmp_path: Path) -> None:
+def test_cleaning_removes_only_files_of_the_script(tmp_path: Path) -> None:
     for name in ("machine-0123456789abcdef/etc", "machine-0123456789abcdef.partial", "mine"):
         (tmp_path / "vm" / name).mkdir(parents=True)
     (tmp_path / "vm" / "console.log").touch()
@@ -136,7 +138,7 @@ def test_cleaning_removes_what_it_made_and_nothing_else(tmp_path: Path) -> None:
     assert vm("--clean", folder=tmp_path / "vm").returncode == 0
 
 
-def test_the_machine_of_another_at_work_is_not_removed(tmp_path: Path) -> None:
+def test_the_machine_of_another_running_script_is_not_removed(tmp_path: Path) -> None:
     folder = tmp_path / "vm"
     (folder / "machine-0123456789abcdef").mkdir(parents=True)
     done = vm("--clean", folder=folder, before=("flock", str(folder / "lock")))
@@ -148,7 +150,7 @@ def test_the_machine_of_another_at_work_is_not_removed(tmp_path: Path) -> None:
     assert (folder / "machine-0123456789abcdef").exists()
 
 
-def test_results_that_cannot_be_kept_end_it(tmp_path: Path) -> None:
+def test_the_script_ends_if_results_cannot_be_kept(tmp_path: Path) -> None:
     ends = 'eval "$(sed -n "/^refuse()/p; /^keep_results()/,/^}/p" "$0")"; keep_results; echo on'
     done = subprocess.run(
         ["bash", "-c", f"set -euo pipefail; project=nowhere; {ends}", str(SCRIPT)],
@@ -187,7 +189,7 @@ def analysed_run(folder: Path, verdict: str = "valid", **changes: Any) -> str:
         ({"link_stress": None, "packets": None, "messages_by_kind": None}, 1, "differs: events se"),
     ],
 )
-def test_runs_agree_or_what_differs_is_said(
+def test_runs_agree_or_differences_are_printed(
     changes: dict[str, Any],
     status: int,
     line: str,
@@ -199,7 +201,7 @@ def test_runs_agree_or_what_differs_is_said(
     assert line in capsys.readouterr().out
 
 
-def test_packets_that_links_dropped_are_not_said_to_be_missing_in_the_capture(
+def test_packets_that_links_dropped_are_not_reported_as_missing_in_the_capture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lossy = {"packets": {"total": 4_066, "dropped": 9}}
