@@ -1,1 +1,1 @@
-"""Measurements compared with common tools; `tdo bench NAME` runs one."""
+"""Measurements of the testbed, compared with common tools; `tdo bench NAME` runs one."""

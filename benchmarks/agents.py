@@ -30,7 +30,7 @@ _IDLE_FROM_S, _IDLE_TO_S, _A_MOMENT_S = 40.0, 55.0, 0.01
 
 
 def run() -> dict[str, float]:
-    """Build the network, start an agent on each host, wait for every one to be answered."""
+    """Build the network, start an agent on each host, and wait until each has an answer."""
     require_root("bench agents")
     experiment = Experiment(
         name="agents",
@@ -66,7 +66,7 @@ def run() -> dict[str, float]:
         longer = delays_longer(Path(folder), network.routes)
         held_s = (network.clock.held_ns - held_ns) / 1e9
     hosts = [host.name for host in underlay.hosts]
-    up_s = origin_s + last_answer_s(answered, hosts) + held_s  # at most, as all may be before that
+    up_s = origin_s + last_answer_s(answered, hosts) + held_s  # an upper bound
     print(f"  {len(answered)} of {_HOSTS} answered by a neighbour, the last after {up_s:.1f} s")
     print(f"  idle load {idle_cores:.2f} cores, lag {processes[0]['lag']}")
     print(f"  the clock paused for {held_s:.2f} s in all")
@@ -82,7 +82,7 @@ def run() -> dict[str, float]:
 
 
 def last_answer_s(answered: Mapping[str, float], hosts: Sequence[str]) -> float:
-    """The time when the last of some hosts was answered; raises if one never was."""
+    """The time of the last first answer of some hosts; raises if a host never had an answer."""
     silent = [host for host in hosts if host not in answered]
     if silent:
         raise EmulationError(

@@ -1,4 +1,4 @@
-"""Times to build and remove networks, compared with stock Mininet, and up to the paper's size."""
+"""Times to build and remove networks up to the paper's size, compared with stock Mininet."""
 
 import json
 import random
@@ -26,7 +26,7 @@ _KERNEL_PATIENCE_S = 20.0
 
 
 def run() -> dict[str, float]:
-    """Print the growth of build times, and return the measurements."""
+    """Print build times by size, and return the measurements."""
     require_root("bench build")
     before = _traces()
     speedup = _beside_stock_mininet()
@@ -42,7 +42,7 @@ def run() -> dict[str, float]:
 
 
 def _beside_stock_mininet() -> float:
-    """The speed-up over stock Mininet for one network; both answer the same pings."""
+    """The speed-up over stock Mininet for one network; the same pings must succeed on both."""
     underlay = _waxman(200, 100)
     names = [host.name for host in underlay.hosts]
     chance = random.Random(_SEED)
@@ -84,7 +84,7 @@ def _build_stock(underlay: Underlay, pairs: list[tuple[str, ...]]) -> dict[str, 
 
 
 def _measure(routers: int, hosts: int) -> tuple[float, float, float]:
-    """Seconds to build, seconds to remove, and the peak memory."""
+    """The time to build, the time to remove (both in seconds), and the peak memory."""
     print(f"\n{routers} routers, {hosts} hosts:", flush=True)
     underlay = _waxman(routers, hosts)
     with PeakMemory() as memory:
@@ -111,7 +111,7 @@ def _waxman(routers: int, hosts: int) -> Underlay:
 
 
 class PeakMemory:
-    """The peak memory of the whole machine above that at the start."""
+    """The peak memory of the whole machine, minus the memory in use at the start."""
 
     def __enter__(self) -> "PeakMemory":
         self.peak_mb = 0.0
@@ -131,7 +131,7 @@ class PeakMemory:
 
 
 def _leftovers(before: dict[str, int]) -> int:
-    """The leftovers compared with before, after the kernel had time to remove them."""
+    """The increase of the counts of `_traces`, after the kernel had time to remove namespaces."""
     deadline = time.monotonic() + _KERNEL_PATIENCE_S
     while True:
         after = _traces()
@@ -143,7 +143,7 @@ def _leftovers(before: dict[str, int]) -> int:
 
 
 def _traces() -> dict[str, int]:
-    """The numbers of things that a network could leave behind."""
+    """The counts of all objects that a network could leave behind."""
     processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     marked = [p for p in processes if b"TDO_RUN=" in _read(p / "environ")]
     return {

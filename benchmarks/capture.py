@@ -1,9 +1,9 @@
 """The cost of capturing every packet of 64 hosts on 200 routers, compared with no capture.
 
-Both take turns on one loaded network, so that other load on the machine affects both. The
-processor time is that of all our processes: the delay line with what the kernel does on its
-behalf, the load, and the capture from its start to its end. Agents would come on top, and with
-them the share of capturing would be smaller.
+Turns with and without capture alternate on one loaded network, so other programs on the machine
+affect both. The processor time is that of all our processes: the delay line with the kernel's work
+for it, the load, and the capture from its start to its end. With agents, the share of the capture
+would be smaller.
 """
 
 import resource
@@ -26,12 +26,12 @@ from topologies.waxman import generate_waxman
 _SEED = 1
 _ROUTERS, _HOSTS = 200, 64
 _CROSSINGS_PER_S = 10_000
-_TURNS, _TURN_S = 3, 20.0  # a turn is as long as the quickstart run
+_TURNS, _TURN_S = 3, 20.0  # as long as the quickstart run
 _WARM_UP_S = 2.0
 
 
 class Stock(NamedTuple):
-    """Counters so far."""
+    """Counters at one time."""
 
     cpu_s: float
     time_s: float
@@ -41,7 +41,9 @@ class Stock(NamedTuple):
 
     @classmethod
     def take(cls, network: EmulatedNetwork) -> "Stock":
-        """The processor time of this process, its children and the delay line; link counters."""
+        """Read the processor time of this process, its children and the delay line, and link
+        counters.
+        """
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s = time.process_time() + children.ru_utime + children.ru_stime
         cpu_s += sum(busy_s(process) for process in network.link_layer.processes)
@@ -52,7 +54,7 @@ class Stock(NamedTuple):
 
 @dataclass
 class Turns:
-    """Sums over the turns with or without capture."""
+    """Sums over the turns with capture, or over those without."""
 
     cpu_s: float = 0.0
     crossings: int = 0
@@ -65,7 +67,7 @@ class Turns:
 
     @property
     def cpu_us(self) -> float:
-        """Processor time for a packet that crosses a link."""
+        """Processor time for each packet on each link, in microseconds."""
         return self.cpu_s / self.crossings * 1e6
 
     def add(self, before: Stock, after: Stock, captured: dict[str, Any]) -> None:
@@ -121,7 +123,7 @@ def run() -> dict[str, float]:
 
 
 def _take_turn(network: EmulatedNetwork, what: str, folder: Path, sums: Turns) -> None:
-    """Measure for some seconds, with a capture or without."""
+    """Measure for some seconds, with or without a capture."""
     before = Stock.take(network)
     captured = {}
     if what == "none":

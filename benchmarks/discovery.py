@@ -22,7 +22,7 @@ _SETTLE_S = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """An overlay of some size, with its time and memory."""
+    """The time and memory to build an overlay of one size."""
 
     peers: int
     routers: int
@@ -39,7 +39,7 @@ class Construction:
 
 
 def run() -> dict[str, float]:
-    """Print the growth of construction times, and return the measurements."""
+    """Print construction times by size, and return the measurements."""
     print("random walks, MLink, ten targets, no degree limit; one core, a process each")
     figures: dict[str, float] = {}
     for peers, routers in _SIZES:

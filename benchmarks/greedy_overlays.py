@@ -23,7 +23,9 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Processor time of an overlay, and the peak memory of a process that only computes it."""
+    """The processor time to compute an overlay, and the peak memory of a process that does only
+    this.
+    """
 
     nodes: int
     seconds: float
@@ -67,7 +69,7 @@ def measure(name: str, sizes: tuple[int, ...]) -> dict[str, float]:
 
 
 def fit_exponent(made: list[Made]) -> float:
-    """The exponent of the time in nodes, by least squares of the logarithms."""
+    """The exponent of the time in the number of nodes, by least squares of the logarithms."""
     logs = np.log([[one.nodes, one.seconds] for one in made])
     return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
 

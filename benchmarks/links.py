@@ -30,7 +30,7 @@ _MORE_THAN_IT_CAN = 500_000
 
 @dataclass(frozen=True, slots=True)
 class RoundTrips:
-    """Pings between hosts: intended and measured times, and those during stalls of the machine."""
+    """Pings between hosts: intended and measured times, and which pings fell into a stall."""
 
     intended_ms: NDArray[np.float64]
     measured_ms: NDArray[np.float64]
@@ -102,7 +102,7 @@ def _random_pairs(network: EmulatedNetwork, count: int) -> list[list[str]]:
 
 
 def _ping_pairs(network: EmulatedNetwork) -> RoundTrips:
-    """Debian's ping between random pairs, some at a time."""
+    """Run Debian's ping between random pairs, some at a time."""
     command = ["ping", "-n", "-D", "-i", "0.2", "-c", str(_PINGS_A_PAIR)]
     pairs = _random_pairs(network, _PAIRS)
     answers: list[tuple[float, float, float]] = []
@@ -121,7 +121,7 @@ def _ping_pairs(network: EmulatedNetwork) -> RoundTrips:
 
 
 def _ping_under_load(network: EmulatedNetwork) -> tuple[RoundTrips, int]:
-    """The same while packets cross the links at a given rate, and the number of lost packets."""
+    """Run the pings while other packets cross the links; also returns the lost packets."""
     hosts = [host.name for host in network.hosts]
     hops = [len(network.routes.path(a, b)) - 1 for a in hosts for b in hosts if a != b]
     before, start = network.counts()["forwarded"], time.perf_counter()
@@ -138,7 +138,9 @@ def _ping_under_load(network: EmulatedNetwork) -> tuple[RoundTrips, int]:
 
 
 def _true_traceroutes(network: EmulatedNetwork) -> int:
-    """The random pairs for which Debian's traceroute finds the true route, all at once."""
+    """The number of random pairs for which Debian's traceroute finds the true route; all run at
+    once.
+    """
     pairs = _random_pairs(network, _TRACEROUTES)
     traces = [network[a].popen(["traceroute", "-n", network[b].IP()], text=True) for a, b in pairs]
     silent = {router.name for router in network.underlay.routers if router.anonymous}
@@ -152,14 +154,14 @@ def _true_traceroutes(network: EmulatedNetwork) -> int:
 
 
 def _hop(words: list[str]) -> str:
-    """The answer in one line of traceroute: an address, * for none, or ? if not always the same."""
+    """The answer in one line of traceroute: an address, * for none, or ? if answers differ."""
     if "*" in words:
         return "*" if set(words) == {"*"} else "?"
     return words[0]
 
 
 def _capacity() -> float:
-    """Packets per second that the delay line carries with one whole core."""
+    """Packets per second that the delay line carries on one core."""
     routers = (Router("r1"),)
     hosts = (Host("h1"), Host("h2"))
     links = (Link.symmetric("h1", "r1", 1_000), Link.symmetric("h2", "r1", 1_000))

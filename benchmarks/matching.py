@@ -1,4 +1,4 @@
-"""Events matched per second by the index, compared with brute force."""
+"""Events that the index matches per second, compared with brute force."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from workloads.content.subscription import Point, Subscription
 _SEED = 1
 _SIZES = {"100": 100, "1k": 1_000, "10k": 10_000}
 _EVENTS, _REPEATS = 500, 5
-_NEIGHBOURS = 10  # neighbours that share the subscriptions; the result is the neighbours to send to
+_NEIGHBOURS = 10  # which share the subscriptions; the result is the neighbours to send to
 _TURN_S = 0.2  # approximate time of each method in a turn
 _Match = Callable[[Point], object]
 
@@ -70,7 +70,7 @@ def _contestants(index: MatchIndex[int], held: list[tuple[int, Subscription]]) -
 
 
 def _compare(contestants: dict[str, _Match], points: list[Point]) -> dict[str, float]:
-    """The best rate of each; they take turns, so that other load affects all."""
+    """The best rate of each method; methods alternate, so other programs affect all of them."""
     answers = {str([match(point) for point in points[:20]]) for match in contestants.values()}
     if len(answers) != 1:
         raise AssertionError("the matchers do not agree on which events match")
@@ -81,7 +81,7 @@ def _compare(contestants: dict[str, _Match], points: list[Point]) -> dict[str, f
 
 
 def _rate(match: _Match, points: list[Point]) -> float:
-    """Events per second, over at least the time of a turn."""
+    """Events per second, measured for at least the time of a turn."""
     stream, done, start_s = cycle(points), 0, time.process_time()
     while (spent_s := time.process_time() - start_s) < _TURN_S:
         for point in islice(stream, 20):

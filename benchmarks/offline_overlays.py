@@ -1,4 +1,4 @@
-"""Time and memory of offline overlays: tables and the walk of Scribe at 100,000 nodes."""
+"""Time and memory of offline overlays: tables, and dissemination by Scribe at 100,000 nodes."""
 
 import time
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ from workloads.topics.popularity import Popularity
 
 _NODES, _TOPICS, _TOPICS_PER_NODE, _EVENTS = 100_000, 2_000, 20, 1_000
 _SEED = 1
-# Overlays whose time does not depend on interests.
+# Computing these overlays does not depend on interests.
 KINDS = ("ring", "pastry", "skip-net")
 _MB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Time and memory of an overlay and the publications on it.
+    """Time and memory to compute an overlay and disseminate publications over it.
 
-    Tables are the arrays of edges and of the index for routing; the peak is that of the process.
+    Tables are the arrays of edges and of the index for routing. The peak is that of the process.
     """
 
     kind: str
@@ -52,7 +52,7 @@ def run() -> dict[str, float]:
 
 
 def measure(nodes: int) -> dict[str, float]:
-    """The measurements at a number of nodes: Scribe on Chord's fingers, the largest tables."""
+    """The measurements at one number of nodes: Scribe on Chord's fingers has the largest tables."""
     walks = {walk.kind: walk for walk in _walks(nodes)}
     figures = {
         "tables_100k_mb": max(walk.tables_mb for walk in walks.values()),
@@ -66,7 +66,7 @@ def measure(nodes: int) -> dict[str, float]:
 
 
 def _walks(nodes: int) -> Iterator[Walk]:
-    """Each kind in a separate process, so that its memory is separate, too."""
+    """Measure each kind in a separate process, so that its memory is separate, too."""
     for kind in KINDS:
         with ProcessPoolExecutor(1, get_context("spawn")) as process:
             walk = process.submit(walk_once, kind, nodes).result()
@@ -95,7 +95,7 @@ def walk_once(kind: str, nodes: int) -> Walk:
 
 
 def _array_mb(*owners: object) -> float:
-    """The memory of all arrays of some objects; a shared one counts once."""
+    """The memory of all arrays of some objects; a shared array counts once."""
     values = (value for owner in owners for value in vars(owner).values())
     arrays = {id(value): value.nbytes for value in values if isinstance(value, np.ndarray)}
     return sum(arrays.values()) / _MB
@@ -103,6 +103,6 @@ def _array_mb(*owners: object) -> float:
 
 def peak_mb() -> float:
     """The peak memory of this process."""
-    # Not `getrusage`: a process inherits that value from the one that started it.
+    # `getrusage` is no alternative: a process inherits its value from its parent.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

@@ -1,4 +1,4 @@
-"""Pastry's agents in the simulator: hops and delays of routes, with and without proximity."""
+"""Simulated agents of Pastry: hops and delays of routes, with and without proximity."""
 
 import math
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ Numbers = NDArray[np.int64]
 class Measured:
     """Routes to random keys over the tables of agents.
 
-    `hops` are means over routes; `rdp` is the delay of a route divided by the unicast delay.
+    `hops` is the mean over routes. `rdp` is the delay of a route divided by the unicast delay.
     """
 
     peers: int
@@ -51,7 +51,7 @@ class Measured:
 
     @property
     def ratio(self) -> float:
-        """Mean hops, divided by the logarithm of the number of peers to the base of digits."""
+        """Mean hops divided by the logarithm of the number of peers to the base of a digit."""
         return self.hops * self.b / math.log2(self.peers)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ def _measure_apart(peers: int, b: int, proximity: bool) -> Measured:
 
 
 def measure(peers: int, b: int, proximity: bool, routers: int = _ROUTERS) -> Measured:
-    """Let peers join, and route over the tables that they have then."""
+    """Let peers join, and compute routes over the tables that they have then."""
     experiment = _experiment(peers, b, proximity, routers)
     underlay = make_underlay(experiment)
     links: dict[tuple[str, int], str] = {}
@@ -119,7 +119,7 @@ def measure(peers: int, b: int, proximity: bool, routers: int = _ROUTERS) -> Mea
 
 def _experiment(peers: int, b: int, proximity: bool, routers: int) -> Experiment:
     start_over_s = peers / _PEERS_A_SECOND
-    # Nothing fails, and the simulator's delays are exact: few heartbeats and samples are
+    # No peer fails, and the simulator's delays are exact: few heartbeats and samples are
     # sufficient.
     overlay = {"b": b, "proximity": proximity, "delay_samples": 1, "detect_s": 20.0}
     return experiment_from_dict(
@@ -139,7 +139,7 @@ def _experiment(peers: int, b: int, proximity: bool, routers: int) -> Experiment
 def _overlay(
     underlay: Underlay, links: Mapping[tuple[str, int], str], settings: Mapping[str, Any]
 ) -> Overlay:
-    """The tables of all agents, entries of the routing table before leaves."""
+    """The tables of all agents; entries of the routing table precede leaves."""
     addresses = [int(IPv4Address(underlay.address[host.name])) for host in underlay.hosts]
     number = {address: at for at, address in enumerate(addresses)}
     at_host = {host.name: at for at, host in enumerate(underlay.hosts)}
@@ -160,7 +160,7 @@ def _overlay(
 def _route(
     underlay: Underlay, routes: KeyRoutes
 ) -> tuple[Numbers, NDArray[np.bool_], NDArray[np.float64]]:
-    """Hops of each route, whether it arrived, and the RDP of those with any delay."""
+    """Hops of each route, whether it arrived, and the RDP of routes with a delay above 0."""
     chance = np.random.default_rng(1)
     nodes = routes.overlay.nodes
     starts = chance.integers(nodes, size=(_KEYS, _STARTS)).ravel()

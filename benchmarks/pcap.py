@@ -1,6 +1,6 @@
-"""Packets read per second, compared with dpkt, tshark and Scapy, in Spark, and for growing files.
+"""Packets read per second: one core compared with dpkt, tshark and Scapy, Spark, and large files.
 
-Rates on one core are by processor time, so that other load affects all readers equally. The
+Rates on one core are by processor time, so other programs affect all readers equally. The
 environment variable TDO_BENCH_MB limits the largest file (default: 2,000 MB).
 """
 
@@ -35,7 +35,7 @@ from benchmarks.pcap_baselines import (
 _SEED, _PACKETS, _REPEATS = 1, 200_000, 5
 _SPARK_PACKETS, _SPARK_REPEATS = 4_000_000, 3
 _SIZES_MB, _LARGEST_MB = (10, 100, 500, 2_000), 2_000
-_BODY_BYTES = (0, 12, 20, 20, 20, 64, 200)  # form of the messages
+_BODY_BYTES = (0, 12, 20, 20, 20, 64, 200)  # layout of the messages
 _FILE_HEADER_BYTES, _ETHERNET, _INTERFACES = 24, 1, 9
 _MB = 1 << 20
 
@@ -108,7 +108,7 @@ def _read_all_columns(path: Path) -> Seen:
 
 
 def _grow(small: Path) -> dict[str, float]:
-    """Memory for growing files, each read in a separate process."""
+    """The memory to read files of growing size, each in a separate process."""
     largest_mb = min(
         int(os.environ.get("TDO_BENCH_MB", _LARGEST_MB)),
         shutil.disk_usage(small.parent).free // _MB // 2,
@@ -183,10 +183,10 @@ def _to_parquet(spark: SparkSession, large: Path) -> dict[str, float]:
 
 
 def _cpu_s_of_all() -> float:
-    """The processor time of this process and everything that it started: Java, its workers."""
+    """The processor time of this process and all its descendants, such as Java and its workers."""
     parents, ticks = {}, {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it may have ended meanwhile
+        with contextlib.suppress(OSError):  # The process may have ended meanwhile.
             fields = stat.read_text().rpartition(")")[2].split()
             parents[int(stat.parent.name)] = int(fields[1])
             ticks[int(stat.parent.name)] = sum(map(int, fields[11:15]))
@@ -223,7 +223,7 @@ def _packet(index: int, chance: Random) -> bytes:
 
 
 def _write_pcapng(small: Path, path: Path) -> int:
-    """Write the packets of a pcap file as pcapng; returns their offsets."""
+    """Write the packets of a pcap file as pcapng; returns the offsets of the packets."""
     content, at = small.read_bytes(), _FILE_HEADER_BYTES
     head = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     head += _block(1, struct.pack("<HHI", _ETHERNET, 0, 0)) * _INTERFACES
@@ -254,6 +254,6 @@ def _repeat(small: Path, large: Path, times: int, head: int = _FILE_HEADER_BYTES
 
 
 def _peak_mb() -> float:
-    # Not `getrusage`: a process inherits that value from the one that started it.
+    # `getrusage` is no alternative: a process inherits its value from its parent.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

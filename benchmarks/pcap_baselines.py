@@ -1,7 +1,7 @@
-"""Common readers of captures, reading the same fields as ours.
+"""Common readers of captures that read the same fields as ours.
 
-Each returns the number of packets and a sum over their fields: readers that do not agree on
-both are not to be compared.
+Each returns the number of packets and a sum over their fields. The benchmark compares only readers
+that agree on both.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-# As our reader names them.
+# The names of fields in our reader.
 FIELDS = (
     "time_ns", "captured_bytes", "wire_bytes", "source", "target", "protocol", "ttl", "ip_id",
     "fragment_offset", "source_port", "target_port", "udp_length",
@@ -26,7 +26,7 @@ class Seen(NamedTuple):
     """The result of a reader."""
 
     packets: int
-    total: int  # of all lengths, TTLs and ports
+    total: int  # sums of lengths, TTLs and ports
     cpu_s: float
 
 
@@ -46,17 +46,17 @@ class _Fields(NamedTuple):
 
 
 def read_with_dpkt(path: Path) -> Seen:
-    """dpkt, as its examples do it."""
+    """Read with dpkt as in its examples."""
     return _timed(_dpkt(path))
 
 
 def read_with_scapy(path: Path) -> Seen:
-    """Scapy, packet by packet."""
+    """Read with Scapy, packet by packet."""
     return _timed(_scapy(path))
 
 
 def read_with_tshark(path: Path) -> Seen:
-    """tshark to text; parsing the text is not included."""
+    """Read with tshark, which prints text; the time to parse the text is not included."""
     wanted = [word for field in _TSHARK_FIELDS for word in ("-e", field)]
     text = path.with_suffix(".txt")
     with text.open("wb") as out:
@@ -87,7 +87,7 @@ def _timed(packets: Iterator[_Fields]) -> Seen:
 
 
 def _dpkt(path: Path) -> Iterator[_Fields]:
-    import dpkt  # only the benchmark needs it
+    import dpkt  # imported here because only the benchmark requires it
 
     with path.open("rb") as file:
         for time_s, content in dpkt.pcap.Reader(file):

@@ -1,16 +1,19 @@
 """Correctness and speed of inferred routes, compared with traceroute and scamper.
 
-Every tool probes the same pairs on the same network, several times in turn: `traceroute -n` as it
-comes, one target after another on each host; one scamper on each host with its list of targets
-(`trace`, which is UDP Paris, at 1,000 packets a second); and one of our agents on each host, all
-in one process and in a process each. The hosts work at the same time. Our agents are there when
-the clock starts, as they are in an experiment; the other tools are commands, and start first.
-Of each tool the fastest round counts: other work on the machine only ever adds to it.
+Every tool probes the same pairs on the same network, in several rounds:
+- `traceroute -n` with its defaults, one target after another on each host;
+- one scamper on each host with its list of targets (`trace`, which is UDP Paris, at 1,000 packets
+  per second);
+- one of our agents on each host, all in one process, and each in its own process.
 
-Ten hosts that probe as fast as they can are more than a slow machine carries in time. So our agents
-measure round trips as they do in an experiment, with the clock of the links, which stands still
-while these are behind; how long they take counts on the clock on the wall. How many packets were
-late by the links' clock, and how long it stood still, is told of each tool.
+The hosts probe at the same time. Our agents run before the measurement starts, as in an experiment;
+the time of the other tools includes their start. The fastest round of each tool counts, because
+other programs on the machine can only slow it down.
+
+Ten hosts that probe at full speed overload the delay line on a slow machine. Our agents therefore
+measure round trips as in an experiment, with the links' clock, which pauses while the links are
+late. Total times are wall-clock times. The output states for each tool the share of late packets by
+the links' clock, and the duration of the pauses.
 """
 
 import json
@@ -53,7 +56,7 @@ Plan = Mapping[str, list[str]]  # addresses to probe, by host
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of a tool for a pair: the hops, and the round trip to the last of them."""
+    """The result of a tool for a pair: the hops, and the round trip to the last hop."""
 
     hops: list[str]
     round_trip_ms: float
@@ -86,7 +89,7 @@ def _check_tools() -> None:
             f"bench probe: expected traceroute and scamper to compare with, found no "
             f"{' and no '.join(missing)}; run: apt-get install -y {' '.join(missing)}"
         )
-    # Ten scampers that start at once would all try to create this directory, and nine would fail.
+    # Ten instances of scamper would create this directory at once, and nine of them would fail.
     Path("/var/empty").mkdir(exist_ok=True)
 
 
@@ -115,7 +118,7 @@ def _true_routes(network: EmulatedNetwork, plan: Plan) -> dict[Pair, list[str]]:
 def _round(
     network: EmulatedNetwork, plan: Plan, true: Mapping[Pair, list[str]]
 ) -> dict[str, tuple[float, Found]]:
-    """Run each tool once: its time and its result."""
+    """Run each tool once; returns its time and its result."""
     results = {}
     for name, tool in _TOOLS.items():
         before = network.counts()
@@ -128,9 +131,9 @@ def _round(
 
 
 def _describe_late(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The lateness of packets since the last call; netem does not count it.
+    """Describe how late packets were since the last call; netem does not count late packets.
 
-    Packets that waited while the line's clock paused were late for tools with other clocks.
+    Packets that waited while the delay line's clock paused were late for tools with other clocks.
     """
     if "late" not in after:
         return ""
@@ -150,7 +153,7 @@ def _traceroute(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
 
 
 def _parse_traceroutes(text: str) -> dict[str, Seen]:
-    """The routes in traceroute's output: the first answer of each hop, the fastest of the last."""
+    """The routes in traceroute's output: first answer of each hop, fastest of the last."""
     found: dict[str, Seen] = {}
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
@@ -189,7 +192,7 @@ def _parse_scamper(record: dict[str, Any]) -> Seen:
 def _run_on_hosts(
     network: EmulatedNetwork, commands: Mapping[str, list[str]]
 ) -> tuple[float, dict[str, str]]:
-    """The total time of commands on all hosts, and the output of each."""
+    """Run commands on all hosts; returns the total time and the output of each command."""
     start_s = time.perf_counter()
     running = {host: network[host].popen(argv, text=True) for host, argv in commands.items()}
     printed = {host: process.communicate() for host, process in running.items()}
@@ -203,7 +206,7 @@ def _run_on_hosts(
 
 
 def _ours(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
-    """One process for the agents of all hosts."""
+    """Probe with the agents of all hosts in one process."""
     probers = []
     for source in plan:
         with network.inside(source):
@@ -229,7 +232,7 @@ def _seen(route: Route) -> Seen:
 
 
 def _ours_in_processes(network: EmulatedNetwork, plan: Plan) -> tuple[float, Found]:
-    """A process for the agent of each host."""
+    """Probe with a process for each host's agent."""
     command = [sys.executable, "-m", "benchmarks.probe_agent"]
     if network.link_layer.clock_path is not None:
         command.append(network.link_layer.clock_path)
@@ -275,7 +278,7 @@ _TOOLS: dict[str, Tool] = {
 def _figures(
     true: Mapping[Pair, list[str]], rounds: list[dict[str, tuple[float, Found]]]
 ) -> dict[str, float]:
-    """The measurements; times are those of the fastest rounds, routes have to be equal in all."""
+    """The measurements: times of the fastest rounds, and routes that are equal in all rounds."""
     time_s = {name: min(one[name][0] for one in rounds) for name in _TOOLS}
     kinds = ("ours", "ours, process a host")
     return {
@@ -310,9 +313,9 @@ def _equal_to(
 def _rtt_difference(
     tool: str, true: Mapping[Pair, list[str]], rounds: list[dict[str, tuple[float, Found]]]
 ) -> float:
-    """The median over pairs of the relative difference of our round trip from theirs.
+    """The median over pairs of the relative difference of our round trip from another tool's.
 
-    The round trip of a pair is the shortest of all rounds, for the same reason as the times.
+    The round trip of a pair is the shortest of all rounds, because other programs only delay it.
     """
 
     def round_trip_ms(name: str, pair: Pair) -> float:

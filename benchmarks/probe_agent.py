@@ -1,7 +1,7 @@
-"""One prober in a process of its own, for `benchmarks.probe`.
+"""One prober in a separate process, for `benchmarks.probe`.
 
-Its argument is the path of the links' clock, if they have one. It prints `ready`, and answers every
-line of addresses with one line: the routes to them as JSON.
+Its argument is the path of the links' clock, if they have one. It prints `ready`. For every line of
+addresses on standard input it prints one line: the routes to them as JSON.
 """
 
 import json
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _plain(route: Route) -> tuple[int, list[int | None], list[int]]:
-    """The target, the hops, and the round trips to the last of them."""
+    """The target, the hops, and the round trips to the last hop."""
     return route.target, [hop.address for hop in route.hops], list(route.hops[-1].round_trips_us)
 
 

@@ -1,23 +1,22 @@
-"""The same agents driven by SimPy, written as its documentation writes networks, and without.
+"""Gossip agents driven by SimPy, with networks as in SimPy's documentation, and with callbacks.
 
-As its documentation writes them, a host is a process that waits on a `Store`, its mailbox; a timer
-is a process that waits with `timeout`. Packets can be carried in three ways, from the one that says
-most about the network to the one that says least:
+As in SimPy's documentation, a host is a process that waits on a `Store`, its mailbox, and a timer
+is a process that waits with `timeout`. Three variants carry packets, from the most to the least
+detailed:
 
-- "nodes": routers are processes with mailboxes too, and a cable is a process that waits for the
+- "nodes": routers are processes with mailboxes, too, and a cable is a process that waits for the
   link's delay and puts the packet into the next mailbox (the "event latency" example of SimPy's
-  documentation). Here every link could get a rate or go down, as in our simulator.
-- "links": a packet is one process that waits for each link on its way in turn, as long as that
-  link's delay is at the time. So a link could get another delay or go down under packets, as in
-  our simulator.
-- "ways": a packet is one process that waits once, for the delay of its whole way. Links are not
-  known.
+  documentation). Every link could have a rate or go down, as in our simulator.
+- "links": a packet is one process that waits for each link of its route in turn, with the link's
+  current delay. A link's delay could change while packets are on the way, as in our simulator.
+- "ways": a packet is one process that waits once, for the delay of its whole route. It has no
+  links.
 
-"callbacks" is SimPy's event queue as a bare scheduler, without its processes and mailboxes: a
-packet on its whole way is a `timeout` with a function to call then, and so is a timer. It is by far
-the quickest of them, and says as little about the network as "ways".
+"callbacks" uses SimPy's event queue as a scheduler, without processes and mailboxes: a packet and a
+timer are each a `timeout` with a function to call. It is by far the fastest variant, and as little
+detailed as "ways".
 
-Ways are looked up before the clock runs, for our simulator as well.
+Routes are computed before the measurement, for our simulator as well.
 """
 
 from collections.abc import Generator, Hashable, Mapping
@@ -131,7 +130,7 @@ class SimpySimulation:
                 self._env.process(self._wait(host, action.name, action.delay_us, number))
 
     def _wait(self, host: SimpyHost, name: Hashable, delay_us: int, number: int) -> _Process:
-        """A timer that runs."""
+        """Wait until a timer expires, then handle it."""
         yield self._env.timeout(delay_us)
         if host.timers[name] == number:
             self._carry_out(host, host.agent.on_timer(int(self._env.now), name))
@@ -147,7 +146,7 @@ class ScheduledHost:
 
 
 class SimpyScheduler:
-    """The same with callbacks in SimPy's event queue."""
+    """Agents on hosts, driven by callbacks in SimPy's event queue."""
 
     def __init__(
         self,

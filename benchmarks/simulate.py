@@ -1,4 +1,4 @@
-"""Speed of the simulator: gossip compared with SimPy, and up to 100,000 nodes."""
+"""Speed of the simulator: gossip compared with SimPy, and gossip of up to 100,000 nodes."""
 
 import tempfile
 import time
@@ -31,7 +31,7 @@ _MB = 1 << 20
 
 
 class EncodingAgent(Agent):
-    """An agent whose messages are encoded and decoded, as on a network."""
+    """An agent that encodes and decodes its messages, as on a network."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Crowd:
 
     @property
     def until_us(self) -> int:
-        """When all rounds are over."""
+        """The time when all rounds are over."""
         return (self.rounds + 2) * _PERIOD_US
 
 
@@ -74,13 +74,13 @@ class Pace:
 
     @property
     def messages_per_s(self) -> float:
-        """The rate."""
+        """Messages per second of processor time."""
         return self.messages / self.duration_s
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Time and memory of a simulation of some size."""
+    """Time and memory of a simulation of one size."""
 
     nodes: int
     prepare_s: float
@@ -98,7 +98,7 @@ class Growth:
 
 
 def run() -> dict[str, float]:
-    """Print rates and growth, and return the measurements."""
+    """Print rates by size, and return the measurements."""
     crowd = make_crowd(_NODES, _ROUNDS)
     print(f"gossip of {_NODES} nodes on {_ROUTERS} routers, the best of {_REPEATS}, one core")
     paces = _compare(crowd)
@@ -111,15 +111,15 @@ def run() -> dict[str, float]:
         "messages_per_s": ours,
         "messages_per_s_encoded": encoded,
         "messages_per_s_logged": rate["simulator, every crossing written"],
-        # One process a packet, as SimPy's documentation writes it; like our fast path it waits once
-        # for a way, but knows no links that could change under a packet. Our simulator calls the
-        # garbage collector less often, which made no difference to SimPy.
+        # A process for each packet, as in SimPy's documentation. Like our fast path, it waits once
+        # for a whole route, but it has no links that could change. Our simulator runs the garbage
+        # collector less often; this makes no difference to SimPy.
         "speedup_vs_simpy": ours / rate["SimPy, one wait for the whole way"],
         "speedup_vs_simpy_encoded": encoded / rate["SimPy, ways, through the codec"],
         "speedup_vs_simpy_links": ours / rate["SimPy, one wait for each link"],
         "speedup_vs_simpy_links_encoded": encoded / rate["SimPy, links, through the codec"],
         "speedup_vs_simpy_routers": ours / rate["SimPy, routers and cables"],
-        # SimPy's event queue alone, without its processes: no links here either.
+        # Only SimPy's event queue, without its processes and without links.
         "speedup_vs_simpy_callbacks": ours / rate["SimPy's queue with callbacks"],
         "speedup_vs_simpy_callbacks_encoded": encoded / rate["SimPy's queue, through the codec"],
         "mb_at_100k_nodes": growths[-1].peak_mb,
@@ -128,7 +128,7 @@ def run() -> dict[str, float]:
 
 
 def _compare(crowd: Crowd) -> dict[str, Pace]:
-    """The best rate of each; they take turns, so that other load affects all."""
+    """The best rate of each simulator; they alternate, so other programs affect all of them."""
     turns = [race(crowd) for _ in range(_REPEATS)]
     return {
         name: max((turn[name] for turn in turns), key=lambda pace: pace.messages_per_s)
@@ -153,7 +153,7 @@ def race(crowd: Crowd) -> dict[str, Pace]:
 
 
 def make_crowd(nodes: int, rounds: int, routers: int = _ROUTERS) -> Crowd:
-    """Nodes on the hosts of a random network, each knowing some of the others."""
+    """Nodes on the hosts of a random network; each knows some of the others."""
     underlay = attach_hosts(generate_waxman(routers, seed=_SEED), nodes, seed=_SEED)
     everyone = [int(IPv4Address(underlay.address[host.name])) for host in underlay.hosts]
     chance, contacts = Random(_SEED), {}
@@ -170,7 +170,7 @@ def run_ours(crowd: Crowd, packets: Path | None = None, kind: type[Agent] = Agen
         for host, agent in crowd.make_agents(kind).items():
             simulator.add_agent(host, lambda agent=agent: agent)  # type: ignore[misc]
             simulator.start_agent(0, host)
-        # Paths are computed before the measurement, as for SimPy.
+        # Routes are computed before the measurement, as for SimPy.
         for router in range(len(crowd.underlay.routers)):
             simulator.network.forwarding.plain_delays_us(router)
         start_s = time.process_time()
@@ -197,7 +197,7 @@ def _run_simpy(crowd: Crowd, style: Style, kind: type[Agent] = Agent) -> Pace:
 
 
 def _measure_apart(nodes: int) -> Growth:
-    """A simulation in a separate process, so that its memory is separate, too."""
+    """Run a simulation in a separate process, so that its memory is separate, too."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         growth = process.submit(_grow, nodes).result()
     print(f"  {growth}", flush=True)
@@ -214,6 +214,6 @@ def _grow(nodes: int) -> Growth:
 
 def peak_mb() -> float:
     """The peak memory of this process."""
-    # Not `getrusage`: a process inherits that value from the one that started it.
+    # `getrusage` is no alternative: a process inherits its value from its parent.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / _MB

@@ -1,8 +1,8 @@
-"""Stalls of the machine: times in which the host of a virtual machine took its processors away.
+"""Stalls of the machine: times in which the hypervisor deschedules the virtual machine.
 
-Run as `python -m benchmarks.stalls PROCESSOR`, it sleeps half a millisecond over and over at
-the highest priority, prints the start and end of each sleep that was far too long, and ends
-with its standard input.
+`python -m benchmarks.stalls PROCESSOR` repeatedly sleeps half a millisecond at the highest
+priority, prints the start and end of each sleep that took far too long, and ends when its standard
+input ends.
 """
 
 import os
@@ -19,7 +19,7 @@ _STALL_S = 0.0005
 
 
 class StallWatch:
-    """A context manager; afterwards `stalls` has the start and end of each, in seconds."""
+    """A context manager; afterwards `stalls` has the start and end of each stall, in seconds."""
 
     def __enter__(self) -> "StallWatch":
         self.stalls: NDArray[np.float64] = np.empty((0, 2))
@@ -41,7 +41,7 @@ class StallWatch:
     def overlaps(
         self, start_s: NDArray[np.float64], end_s: NDArray[np.float64]
     ) -> NDArray[np.bool]:
-        """Which of the given intervals have a stall on a processor."""
+        """Which of the given intervals overlap a stall of a processor."""
         hits: NDArray[np.bool] = np.zeros(len(start_s), dtype=bool)
         for stall_start, stall_end in self.stalls:
             hits |= (start_s < stall_end) & (end_s > stall_start)

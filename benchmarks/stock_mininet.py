@@ -1,7 +1,7 @@
 """A router network built by stock Mininet as in Mininet's router example.
 
-Run as `python -m benchmarks.stock_mininet TOPOLOGY.json HOST-HOST...`; it prints one JSON
-object with the time of each phase and the number of pings that were answered.
+`python -m benchmarks.stock_mininet TOPOLOGY.json HOST-HOST...` prints one JSON object with the time
+of each phase and the number of successful pings.
 """
 
 import json
@@ -23,27 +23,27 @@ class ForwardingNode(Node):  # type: ignore[misc]  # Mininet has no types
     """A node that forwards packets."""
 
     def config(self, **params: Any) -> None:
-        """Configure the node as any other, then let it forward."""
+        """Configure the node as Mininet does, then enable forwarding."""
         super().config(**params)
         self.cmd("sysctl -w net.ipv4.ip_forward=1")
 
 
 class StockNetwork:
-    """An underlay in Mininet's own nodes and links: an address for each link end."""
+    """An underlay in Mininet's own nodes and links, with an address for each link end."""
 
     def __init__(self, underlay: Underlay) -> None:
-        Mininet.inited = True  # otherwise it would change limits of the whole machine
+        Mininet.inited = True  # otherwise Mininet would change limits of the whole machine
         self.net = Mininet(build=False, link=Link)
         self._underlay = underlay
         self._address: dict[tuple[str, str], str] = {}
 
     def add_nodes(self) -> None:
-        """One shell in one namespace for each node."""
+        """Add a shell and a namespace for each node."""
         for name in self._underlay.node_names:
             self.net.addHost(name, cls=ForwardingNode, ip=None)
 
     def add_links(self) -> None:
-        """One virtual cable for each link, with a network of four addresses."""
+        """Add a virtual cable for each link, with a network of four addresses."""
         for number, link in enumerate(self._underlay.links):
             network = 4 * number
             ends = ((link.a, link.b, network + 1), (link.b, link.a, network + 2))
@@ -61,7 +61,7 @@ class StockNetwork:
         self.net.build()
 
     def add_routes(self) -> None:
-        """On each router one command for each network that has hosts."""
+        """Run on each router a command for each network that has hosts."""
         routes = Routes(self._underlay)
         for host, last_mile in self._underlay.last_mile.items():
             gateway = self._address[last_mile.b, host]
@@ -75,13 +75,13 @@ class StockNetwork:
                 self.net[router.name].cmd(f"ip route add {target}/32 via {via}")
 
     def ping(self, source: str, target: str) -> bool:
-        """Whether a host answers another's ping."""
+        """Whether a host answers another host's ping."""
         address = self._address[target, self._underlay.access_router[target]]
         return ", 0% packet loss" in self.net[source].cmd(f"ping -n -c 1 -W 2 {address}")
 
 
 def main() -> None:
-    """Build, ping, remove it, and print the measurements."""
+    """Build, ping and remove the network, and print the measurements."""
     underlay = load_underlay(Path(sys.argv[1]))
     pairs = [pair.split("-") for pair in sys.argv[2:]]
     stock = StockNetwork(underlay)

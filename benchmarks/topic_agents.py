@@ -1,4 +1,4 @@
-"""Scribe's agents on Pastry in the simulator: speed and largest number."""
+"""Simulated agents of Scribe on Pastry: speed and largest number."""
 
 import time
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from testbed.simulation.running_agents import RunningAgents
 
 _PEERS, _GOSSIP_ROUNDS = 1_000, 50
 _SIZES = (_PEERS, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
-_LONGEST_S = 90.0  # of processor time; the next size, which takes over twice as long, is not run
+_LONGEST_S = 90.0  # of processor time; the next size takes more than twice as long and is not run
 _MEMORY_MB = 24 * 1024
 _ROUTERS, _PEERS_A_SECOND, _SETTLE_S = 300, 200, 25.0
-_DETECT_S = 20.0  # nothing fails, so few heartbeats will do
+_DETECT_S = 20.0  # no peer fails, so few heartbeats suffice
 _EVENTS, _EVENTS_A_SECOND = 500, 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of some size: time until all are ready, and the rate while events are published."""
+    """A run of one size: time until all agents are ready, and the rate with events."""
 
     peers: int
     join: Pace
@@ -42,7 +42,7 @@ class Run:
 
 
 def run() -> dict[str, float]:
-    """Print paces and memory, and return the figures."""
+    """Print rates and memory, and return the measurements."""
     print("Scribe on Pastry, simulated; one core, a process each, processor time")
     done = list(_grow())
     scribe, largest = done[0], done[-1]
@@ -58,7 +58,7 @@ def run() -> dict[str, float]:
 
 
 def _grow() -> Iterator[Run]:
-    """Runs of more and more peers, until the next one takes too long or too much memory."""
+    """Run with more and more peers, until the next run would take too much time or memory."""
     for peers in _SIZES:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             one = pool.submit(measure, peers).result()
@@ -69,7 +69,7 @@ def _grow() -> Iterator[Run]:
 
 
 def _find_end(one: Run) -> str:
-    """Why there is no larger run than this one; empty if there is."""
+    """Why no run is larger than this one; empty if a larger one is possible."""
     spent_s, mb = one.join.duration_s + one.events.duration_s, one.kb_a_peer * one.peers / 1024
     if 2 * mb > _MEMORY_MB:
         return f"twice as many would take {2 * mb / 1024:.0f} GB, over {_MEMORY_MB / 1024:.0f} GB"

@@ -1,4 +1,4 @@
-"""Topics: drawing the interests of many peers, overlays offline, and agents in the simulator."""
+"""Topics: drawing interests of many peers, offline overlays, and agents in the simulator."""
 
 import time
 
@@ -23,7 +23,7 @@ def run() -> dict[str, float]:
         spent_s = {shape: _draw_s(peers, shape) for shape in _SHAPES}
         words = ", ".join(f"{shape} {seconds:.2f}" for shape, seconds in spent_s.items())
         print(f"  {peers:7,} peers: {words}", flush=True)
-    interests_s = max(spent_s.values())  # that of the largest number of peers
+    interests_s = max(spent_s.values())  # the time for the largest number of peers
     parts = (offline_overlays, greedy_overlays, topic_agents)
     figures = {name: value for part in parts for name, value in part.run().items()}
     return {"interests_100k_s": interests_s, **figures}

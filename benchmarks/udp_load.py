@@ -1,4 +1,4 @@
-"""Small UDP packets between random hosts of a network, at a steady rate, every one counted."""
+"""Small UDP packets between random hosts of a network at a steady rate; every packet is counted."""
 
 import random
 import select
@@ -17,7 +17,7 @@ _BURST = 100
 
 
 class UdpLoad:
-    """A context manager that sends while it is open; afterwards `sent` and `received` are final."""
+    """A context manager that sends packets; afterwards `sent` and `received` are final."""
 
     def __init__(self, network: EmulatedNetwork, packets_per_s: float, seed: int) -> None:
         self.sent = self.received = 0

@@ -176,7 +176,7 @@ def _frames(window: Window, start: Position | None) -> Iterator[Frames | Problem
         yield from PcapngFrames(window, Section("pcapng", "<", InterfaceTable()), 1)
     else:
         found = bytes(window.view[:4]).hex()
-        yield Problem(0, BAD_MAGIC, f"expected pcap or pcapng, found a file that starts with {found}")
+        yield Problem(0, BAD_MAGIC, f"expected pcap or pcapng, found first bytes {found}")
 
 
 def _pcap_from_header(window: Window, section: Section) -> Iterator[Frames | Problem]:

@@ -1,6 +1,6 @@
-"""A real browser for tests of reports: Debian's Chromium, driven by its own driver.
+"""A real browser for tests of reports: Debian's Chromium and its driver.
 
-Both are named by their paths, so Selenium looks for nothing and downloads nothing.
+Both are given by path, so Selenium searches and downloads nothing.
 """
 
 import json
@@ -29,7 +29,7 @@ _FLAGS = (
 
 
 def browser_at(name: str) -> str:
-    """The path of a part of the browser; Ubuntu's, which is a snap, cannot be driven like this."""
+    """The path of a browser program; Ubuntu's snap cannot be driven this way."""
     found = shutil.which(name)
     if found is None or "snap" in str(Path(found).resolve()):
         pytest.skip(
@@ -41,7 +41,7 @@ def browser_at(name: str) -> str:
 
 @pytest.fixture(scope="session")
 def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the browser puts what is downloaded."""
+    """The folder for downloads."""
     return tmp_path_factory.mktemp("downloads")
 
 
@@ -77,7 +77,9 @@ def metrics(run: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def page(browser: WebDriver) -> Iterator[Page]:
-    """A browser that must not have complained, nor asked the network for anything, at the end."""
+    """A browser page; the test fails if the page logged an error or loaded anything from the
+    network.
+    """
     browser.get_log("browser")
     browser.get_log("performance")
     yield Page(browser)

@@ -1,4 +1,4 @@
-"""Small real networks for tests; they need root, and are left out without it."""
+"""Small real networks for tests; without root, these tests are skipped."""
 
 import os
 from collections.abc import Iterator
@@ -18,6 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def network() -> Iterator[EmulatedNetwork]:
-    """The diamond, built."""
+    """The diamond as a running network."""
     with EmulatedNetwork(diamond()) as built:
         yield built

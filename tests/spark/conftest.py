@@ -1,4 +1,4 @@
-"""One run of all layers, simulated and analysed once for all tests that only read it."""
+"""One simulated run of all layers, analysed once for all tests that only read it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of all layers in which an agent dies and another leaves for a while."""
+    """A run of all layers in which an agent crashes and another is stopped for a while."""
     faults = [
         {"at_s": 13.05, "action": "kill-agent", "target": "h4"},
         {"at_s": 13.55, "action": "kill-agent", "target": "h2"},
@@ -24,7 +24,7 @@ def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def faulty_metrics(faulty_run: Path, spark: "SparkSession") -> dict[str, Any]:
-    """Its metrics; its tables are there, too."""
+    """Its metrics; the tables of the run exist, too."""
     from analysis.analyze import analyze_run  # tests without Spark need not wait for its import
 
     return analyze_run(spark, faulty_run)

@@ -1,4 +1,4 @@
-"""Commands in README and docs: `tdo` knows them, and the files that they name exist."""
+"""Commands in README and docs: `tdo` has them, and the files that they name exist."""
 
 import re
 import shlex
@@ -25,12 +25,12 @@ def commands() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "command"), [*commands()])
-def test_tdo_knows_the_command(page: str, command: str) -> None:
+def test_tdo_has_the_command(page: str, command: str) -> None:
     words = shlex.split(command, comments=True)
-    make_parser().parse_args(words)  # which exits if it does not know them
+    make_parser().parse_args(words)  # exits if it does not know them
     experiments = [word for word in words if word.startswith("experiments/")]
     assert not [file for file in experiments if not (ROOT / file).is_file()], page
 
 
-def test_there_are_commands() -> None:
+def test_the_pages_have_commands() -> None:
     assert len([*commands()]) > 30

@@ -24,7 +24,7 @@ def anchors(text: str) -> set[str]:
 
 
 def broken_links(page: Path) -> Iterator[str]:
-    """The relative links of a page that lead nowhere."""
+    """The relative links of a page without a target."""
     for link in LINK.findall(CODE.sub("", page.read_text())):
         path, _, anchor = link.partition("#")
         target = (page.parent / path) if path else page
@@ -38,7 +38,7 @@ def broken_links(page: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_relative_links_lead_somewhere(page: Path) -> None:
+def test_relative_links_have_a_target(page: Path) -> None:
     assert not [*broken_links(page)]
 
 

@@ -1,4 +1,4 @@
-"""The report as its reader sees it: in a real browser, with pointer, keys and downloads."""
+"""The report in a real browser, with pointer, keyboard and downloads."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from tests.fixtures.report_runs import experiment, write_documents, write_run
 
 
 def leaves(given: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every figure by its name with dots; names in a list are words, all else is numbered."""
+    """All numbers with dotted names; list elements are named by their label, or by their index."""
     for key, value in given.items():
         if isinstance(value, dict):
             yield from leaves(value, f"{prefix}{key}.")
@@ -63,7 +63,7 @@ def test_every_number_is_that_of_the_metrics(
     assert float(str(tile.get_attribute("value"))) == metrics["rdp"]["mean"]
 
 
-def test_a_name_explains_itself_to_pointer_and_keyboard(page: Page, run: Path) -> None:
+def test_pointer_and_keyboard_show_the_definition_of_a_metric(page: Page, run: Path) -> None:
     page.open(run)
     name = page.find("[data-row=false_positives] .term")
     page.script("arguments[0].scrollIntoView({block: 'center'})", name)
@@ -73,7 +73,7 @@ def test_a_name_explains_itself_to_pointer_and_keyboard(page: Page, run: Path) -
     assert "Copies of one event" in page.tip()
 
 
-def test_verdict_and_setup_are_told(page: Page, tmp_path: Path) -> None:
+def test_verdict_and_setup_are_shown(page: Page, tmp_path: Path) -> None:
     path = write_run(tmp_path / "run", small_underlay(), events=5, verdict="degraded")
     write_report(path)
     page.open(path)
@@ -87,7 +87,7 @@ def test_verdict_and_setup_are_told(page: Page, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Overlay", "Routing tree", "Hosts", "Names"])
-def test_a_switch_changes_the_drawing_and_changes_it_back(page: Page, run: Path, name: str) -> None:
+def test_a_switch_changes_the_drawing_and_reverts_it(page: Page, run: Path, name: str) -> None:
     page.open(run)
     before = page.picture()
     page.click(f"[data-switch='{name}']")
@@ -96,7 +96,7 @@ def test_a_switch_changes_the_drawing_and_changes_it_back(page: Page, run: Path,
     assert page.picture() == before
 
 
-def test_the_keyboard_works_switches_and_map(page: Page, run: Path) -> None:
+def test_the_keyboard_operates_switches_and_map(page: Page, run: Path) -> None:
     page.open(run)
     before = page.picture()
     page.find("[data-switch=Overlay]").send_keys(Keys.SPACE)
@@ -115,8 +115,8 @@ def test_the_keyboard_works_switches_and_map(page: Page, run: Path) -> None:
     assert page.state()["zoom"] == 1
 
 
-def test_the_tree_hides_no_colours_of_links(page: Page, run: Path) -> None:
-    """Along the links that carried the most, the drawing is the same with the tree and without."""
+def test_the_tree_does_not_cover_the_colours_of_links(page: Page, run: Path) -> None:
+    """On the links with the highest load, the drawing is equal with and without the tree."""
     page.open(run)
     along_worst = """
         const {map} = report, {nodes, links, base} = map;
@@ -137,10 +137,10 @@ def test_the_tree_hides_no_colours_of_links(page: Page, run: Path) -> None:
     pairs = zip(with_tree, page.script(along_worst), strict=True)
     off = [max(abs(x - y) for x, y in zip(*pair, strict=True)) for pair in pairs]
     assert len(off) == 30
-    assert sum(difference > 60 for difference in off) == 0, off  # edges of lines may shine through
+    assert sum(difference > 60 for difference in off) == 0, off  # Edges of lines may be translucent
 
 
-def test_versions_of_the_tree_and_measures_can_be_chosen(page: Page, run: Path) -> None:
+def test_versions_of_the_tree_and_metrics_can_be_selected(page: Page, run: Path) -> None:
     page.open(run)
     assert page.state()["tree"] == 2
     before = page.picture()
@@ -172,7 +172,7 @@ def test_pointing_shows_the_right_link(page: Page, run: Path) -> None:
     assert small_underlay().address[host] in page.tip()
 
 
-def test_wheel_and_drag_move_the_map(page: Page, run: Path) -> None:
+def test_wheel_and_drag_zoom_and_move_the_map(page: Page, run: Path) -> None:
     page.open(run)
     page.point_at(300, 200)
     box = page.script("return arguments[0].getBoundingClientRect().toJSON()", page.find(MARKS))
@@ -189,7 +189,7 @@ def test_wheel_and_drag_move_the_map(page: Page, run: Path) -> None:
     assert page.state()["zoom"] == zoomed["zoom"]
 
 
-def test_a_row_of_the_table_marks_its_link_on_the_map(page: Page, run: Path) -> None:
+def test_a_row_of_the_table_highlights_its_link_on_the_map(page: Page, run: Path) -> None:
     page.open(run)
     marks = page.script("return report.map.top.toDataURL()")
     page.click("tr[data-link] button")
@@ -206,7 +206,7 @@ def as_numbers(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
     return [{k: float(v) if number.fullmatch(v) else v for k, v in row.items()} for row in rows]
 
 
-def test_downloads_are_the_data(
+def test_downloads_contain_the_data(
     page: Page, run: Path, downloads: Path, metrics: dict[str, Any]
 ) -> None:
     page.open(run)
@@ -241,7 +241,7 @@ def test_nothing_is_wider_than_the_window(page: Page, run: Path, width: int, hei
     assert wide == [True, []]
 
 
-def test_a_run_that_died_shows_what_there_is(page: Page, tmp_path: Path) -> None:
+def test_a_run_that_failed_shows_the_available_data(page: Page, tmp_path: Path) -> None:
     run = tmp_path / "simulation-s1.partial"
     random_overlay(small_underlay(), 1).write_logs(run)
     write_documents(run, experiment())
@@ -271,7 +271,7 @@ def test_a_run_without_records_or_packets_still_has_a_map(page: Page, tmp_path: 
     assert page.picture() != before
 
 
-def test_a_run_without_an_underlay_is_told_in_words(page: Page, tmp_path: Path) -> None:
+def test_a_missing_underlay_is_stated_in_the_report(page: Page, tmp_path: Path) -> None:
     write_documents(tmp_path / "run", experiment())
     write_report(tmp_path / "run")
     page.open(tmp_path / "run")

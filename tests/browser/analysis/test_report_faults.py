@@ -1,4 +1,4 @@
-"""Faults in a report: on the timeline and in a table, with how long they disturbed."""
+"""Faults in a report: on the timeline and in a table, with the duration of their effects."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from tests.fixtures.report_page import Page, downloaded, small_underlay
 from tests.fixtures.report_runs import experiment, write_documents, write_run
 
 
-def test_faults_are_told_with_the_recovery_of_the_metrics(
+def test_faults_are_listed_with_the_recovery_of_the_metrics(
     page: Page, run: Path, downloads: Path, metrics: dict[str, Any]
 ) -> None:
     page.open(run)
@@ -35,7 +35,7 @@ def test_faults_are_told_with_the_recovery_of_the_metrics(
     assert [row["late"] for row in saved] == ["17", "44", ""]
 
 
-def test_the_timeline_shows_faults_and_for_how_long_they_disturbed(page: Page, run: Path) -> None:
+def test_the_timeline_shows_faults_and_the_duration_of_their_effects(page: Page, run: Path) -> None:
     page.open(run)
     labels = page.script("return [...document.querySelectorAll('[data-fault]')].map((n) => n.textContent)")  # fmt: skip  # noqa: E501
     assert labels == ["kill-agent h3, h5", "link-down r1-r2", "link-up r1-r2"]
@@ -47,7 +47,7 @@ def test_the_timeline_shows_faults_and_for_how_long_they_disturbed(page: Page, r
     assert bands == [[14.0, pytest.approx(3.456789 / 30 * cover_width, rel=1e-3)]]
 
 
-def test_labels_of_many_faults_do_not_lie_on_each_other(page: Page, tmp_path: Path) -> None:
+def test_labels_of_many_faults_do_not_overlap(page: Page, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", small_underlay(), events=5)
     faults = [
         {"at_s": 2 + number / 3, "action": "router-down", "target": f"r{number % 20 + 1}"}

@@ -45,9 +45,7 @@ def drawn(page: Page) -> dict[str, Any]:
     return found
 
 
-def test_the_reader_chooses_the_topic_that_is_drawn(
-    page: Page, scribe: ScribeRun, topic_run: Path
-) -> None:
+def test_a_selected_topic_is_drawn(page: Page, scribe: ScribeRun, topic_run: Path) -> None:
     page.open(topic_run)
     rows = page.script(
         "return [...document.querySelectorAll('tr[data-topic]')].map((row) => row.dataset.topic)"
@@ -81,7 +79,7 @@ def test_a_click_on_a_point_draws_its_topic(page: Page, topic_run: Path) -> None
     assert str(drawn(page)["topic"]) == keys[0]
 
 
-def test_figures_of_topics_and_hosts_are_files(
+def test_figures_of_topics_and_hosts_can_be_downloaded(
     page: Page, scribe: ScribeRun, topic_run: Path, downloads: Path
 ) -> None:
     page.open(topic_run)

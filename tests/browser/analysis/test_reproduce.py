@@ -1,4 +1,4 @@
-"""The page of reproduced claims as its reader sees it, in a real browser."""
+"""The page of reproduced claims in a real browser."""
 
 import csv
 import time
@@ -11,7 +11,7 @@ from tests.fixtures.claim_runs import reproduce_here
 FIGURES = "section#T12 figure svg"
 
 
-def test_the_page_shows_figures_and_gives_their_data(
+def test_the_page_shows_figures_and_offers_their_data(
     browser: WebDriver, downloads: Path, tmp_path: Path
 ) -> None:
     assert reproduce_here(tmp_path, "T12") == 0
@@ -23,7 +23,7 @@ def test_the_page_shows_figures_and_gives_their_data(
     assert len(figures) == 2
     assert all(figure.size["width"] > 200 and figure.size["height"] > 150 for figure in figures)
     assert [figure.text.count("containment") for figure in figures] == [1, 1]
-    # No two pictures share an id, so none shows parts of another.
+    # No two pictures share an id; otherwise one could show parts of another.
     repeated = "return new Set([...document.querySelectorAll('[id]')].map(e => e.id)).size"
     assert browser.execute_script(repeated) == len(browser.find_elements("css selector", "[id]"))
     fetched = "return performance.getEntriesByType('resource').map(e => e.name)"
@@ -40,7 +40,7 @@ def test_the_page_shows_figures_and_gives_their_data(
     assert means["containment"] > means["underlay"] > 0
 
 
-def test_the_page_of_a_computation_is_like_the_others(browser: WebDriver, tmp_path: Path) -> None:
+def test_the_page_of_a_computation_has_the_same_parts(browser: WebDriver, tmp_path: Path) -> None:
     assert reproduce_here(tmp_path, "G2", "--set", "seed=[1, 2, 3]") == 0
     (page,) = tmp_path.glob("reproduce/small/G2-*.html")
     browser.get(page.as_uri())

@@ -1,4 +1,4 @@
-"""Discovery overlays on a real network, beside the same ones simulated."""
+"""Discovery overlays on a real network, compared with simulated ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ def measure_both(wanted: Experiment, folder: Path) -> tuple[dict[str, Any], dict
     return measure(wanted, folder), measure(simulated, folder)
 
 
-def test_a_walked_overlay_is_true_to_the_network_and_like_the_simulated_one(
+def test_an_overlay_by_walks_has_true_routes_and_resembles_the_simulated_one(
     tmp_path: Path,
 ) -> None:
     emulated, simulated = measure_both(experiment(WALK, 8), tmp_path)
@@ -45,26 +45,26 @@ def test_a_walked_overlay_is_true_to_the_network_and_like_the_simulated_one(
         assert metrics["components"] == 1
         assert metrics["routes_true"] == metrics["known_routes_true"] == 1
         assert metrics["one_sided_links"] == 0
-    # A delay measured on a busy machine may decide otherwise now and then.
+    # Delays measured on a busy machine may change some decisions.
     assert emulated["inferences_count"] == pytest.approx(simulated["inferences_count"], rel=0.5)
     assert emulated["rdp"]["mean"] == pytest.approx(simulated["rdp"]["mean"], rel=0.25)
 
 
-def test_silent_routers_cost_accuracy_but_not_the_overlay(tmp_path: Path) -> None:
+def test_silent_routers_reduce_accuracy_but_not_connectivity(tmp_path: Path) -> None:
     metrics = measure(experiment(WALK, 10, anonymous_routers=0.33), tmp_path)
     assert metrics["components"] == 1
     assert metrics["discovered_links_precision"] == 1
     assert metrics["inference_score"]["recall"] < 1
 
 
-def test_landmark_trees_stand_on_a_real_network(tmp_path: Path) -> None:
+def test_landmark_trees_are_built_on_a_real_network(tmp_path: Path) -> None:
     emulated, simulated = measure_both(experiment(LANDMARK, 16), tmp_path)
     assert emulated["peers"] == simulated["peers"] == 16
     assert emulated["components"] == simulated["components"] == 1
     assert emulated["routes_true"] == 1
 
 
-def test_peers_die_leave_and_return(tmp_path: Path) -> None:
+def test_peers_crash_leave_and_restart(tmp_path: Path) -> None:
     faults = (
         Fault(4, "kill-agent", "h2"),
         Fault(4, "stop-agent", "h3"),

@@ -1,4 +1,4 @@
-"""The examples in docs/writing-a-protocol.md and docs/probing.md run as they stand there."""
+"""The examples in docs/writing-a-protocol.md and docs/probing.md run as written."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 PACKAGES = ("topologies", "workloads", "agents", "testbed", "analysis")
-MOST_LINES = 60  # of a complete publish/subscribe protocol
+MOST_LINES = 60  # lines of a complete publish/subscribe protocol
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -24,7 +24,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the packages with what a reader of the page would add to them."""
+    """A copy of the packages with the additions of the page."""
     copy = tmp_path_factory.mktemp("extended")
     for package in PACKAGES:
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("*.pyc"))
@@ -49,7 +49,7 @@ def add_line(table: Path, after: str, page: str, key: str) -> None:
 
 
 COMMAND = "import sys; from testbed.cli import main; sys.exit(main())"
-# Without Spark, whose start takes longer than the run: the metrics of records alone.
+# Without Spark, whose start takes longer than the run: metrics of records only.
 COMMAND_AND_METRICS = """
 import sys
 from pathlib import Path
@@ -75,7 +75,7 @@ def run_as_a_reader(command: str, folder: Path, backend: str) -> tuple[dict[str,
     )  # fmt: skip
     assert done.returncode in (0, 3), done.stdout + done.stderr
     run = folder / "results" / "flood" / "latest"
-    # A busy machine may be late, and an emulated run is degraded then.
+    # On a busy machine, packets may be late, and an emulated run is degraded.
     verdicts = {"simulation": ("valid",), "emulation": ("valid", "degraded")}
     assert json.loads((run / "verdict.json").read_text())["verdict"] in verdicts[backend]
     results = run / "analysis"
@@ -90,7 +90,7 @@ def run_as_a_reader(command: str, folder: Path, backend: str) -> tuple[dict[str,
         ("emulation", COMMAND, ("delivery", "false_positives", "link_stress")),
     ],
 )
-def test_the_protocol_and_its_workload_run_to_a_whole_report(
+def test_the_protocol_and_its_workload_run_and_have_a_complete_report(
     extended: Path, backend: str, command: str, shown: tuple[str, ...]
 ) -> None:
     (folder := extended / backend).mkdir()
@@ -103,7 +103,7 @@ def test_the_protocol_and_its_workload_run_to_a_whole_report(
 
 
 def run_code(page: str) -> dict[str, Any]:
-    """Run the Python on a page; returns what it defined."""
+    """Run the Python code on a page; returns its global variables."""
     names: dict[str, Any] = {"__name__": "example"}
     exec(compile("\n".join(blocks(page, "python")), page, "exec"), names)
     return names

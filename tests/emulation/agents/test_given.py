@@ -1,4 +1,4 @@
-"""An overlay and subscriptions given by hand, on a real network."""
+"""An overlay and subscriptions from the experiment file, on a real network."""
 
 import json
 from collections import defaultdict
@@ -12,8 +12,8 @@ from topologies.underlay_file import load_underlay
 from workloads.content.subscription import subscribe
 
 
-def test_agents_link_and_subscribe_as_the_file_says(tmp_path: Path) -> None:
-    """With an agent in each process, so that all that it knows came from outside."""
+def test_agents_have_the_links_and_subscriptions_of_the_file(tmp_path: Path) -> None:
+    """Each agent has its own process, so all its knowledge comes from messages and its input."""
     document = {
         "name": "given",
         "duration_s": 5.0,

@@ -1,4 +1,4 @@
-"""Routes on real networks: our prober, Scapy's packets and Debian's traceroute see the truth."""
+"""Routes on real networks: our prober, Scapy's packets and Debian's traceroute find the truth."""
 
 import re
 import socket
@@ -26,7 +26,7 @@ from topologies.waxman import generate_waxman
 Pair = tuple[str, str]
 Seen = dict[Pair, list[str]]
 
-FLOWS, SAMPLES = 24, 8  # so many that chance puts neither all flows nor all samples on one side
+FLOWS, SAMPLES = 24, 8  # enough that not all flows or all samples take the same side by chance
 
 
 def some_network(seed: int) -> Underlay:
@@ -43,7 +43,7 @@ def address(network: EmulatedNetwork, node: str) -> int:
 
 
 def names(network: EmulatedNetwork, route: Route) -> list[str]:
-    """The hops of a route, with * for those that stayed silent."""
+    """The hops of a route, with * for silent hops."""
     hops = [str(IPv4Address(hop.address)) if hop.address else "*" for hop in route.hops]
     return [network.underlay.name_at.get(hop, hop) for hop in hops]
 
@@ -57,7 +57,7 @@ def true_routes(network: EmulatedNetwork) -> Seen:
 
 
 def probe_all(network: EmulatedNetwork) -> dict[Pair, Route]:
-    """The routes between all hosts, one prober on each, all at once."""
+    """The routes between all hosts, with one prober on each; all probe at the same time."""
     probers = {}
     for host in network.hosts:
         with network.inside(host.name):
@@ -75,7 +75,7 @@ def probe_all(network: EmulatedNetwork) -> dict[Pair, Route]:
 
 
 def scapy_all(network: EmulatedNetwork) -> Seen:
-    """The same with Scapy."""
+    """The routes between all hosts, probed with Scapy."""
     seen = {}
     for host in network.hosts:
         targets = [b for a, b in host_pairs(network) if a == host.name]
@@ -89,7 +89,7 @@ def scapy_all(network: EmulatedNetwork) -> Seen:
 
 
 def traceroute_all(network: EmulatedNetwork) -> Seen:
-    """The same with Debian's traceroute, for all pairs at once."""
+    """The routes between all hosts by Debian's traceroute, all pairs at once."""
     running: dict[Pair, Popen[str]] = {
         (a, b): network[a].popen(
             ["traceroute", "-n", "-q", "2", "-w", "3", network.underlay.address[b]], text=True
@@ -112,7 +112,7 @@ def observed(network: EmulatedNetwork, found: dict[Pair, Route]) -> Iterable[tup
     return [(address(network, a), route) for (a, _), route in found.items()]
 
 
-def test_all_ways_to_probe_see_the_true_routes() -> None:
+def test_all_probers_find_the_true_routes() -> None:
     with EmulatedNetwork(make_asymmetric(some_network(1), 0.5, seed=1)) as network:
         true = true_routes(network)
         found = probe_all(network)
@@ -129,7 +129,7 @@ def test_all_ways_to_probe_see_the_true_routes() -> None:
         assert score(inferred, truth) == InferenceScore(1.0, 1.0, 1.0, 1.0)
 
 
-def test_all_ways_to_probe_see_the_same_silent_routers() -> None:
+def test_all_probers_find_the_same_silent_routers() -> None:
     with EmulatedNetwork(make_anonymous(some_network(2), 0.4, seed=2)) as network:
         true = true_routes(network)
         assert sum(hops.count("*") for hops in true.values()) > 5
@@ -143,7 +143,7 @@ def test_all_ways_to_probe_see_the_same_silent_routers() -> None:
         assert merged.link_precision > apart.link_precision
 
 
-def test_an_answer_that_comes_a_round_late_is_taken_for_what_it_is() -> None:
+def test_an_answer_that_is_one_round_late_is_recognised() -> None:
     with EmulatedNetwork(diamond(h2_r4=Channel(400_000))) as network, network.inside("h1"):
         target = address(network, "h2")
         (route,) = scapy_routes([target], max_ttl=8, rounds=2, timeout_s=0.6)
@@ -152,17 +152,17 @@ def test_an_answer_that_comes_a_round_late_is_taken_for_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("nobody", ["10.0.4.77", "10.77.1.1"])
-def test_an_address_that_does_not_exist(network: EmulatedNetwork, nobody: str) -> None:
+def test_a_route_to_an_unused_address(network: EmulatedNetwork, nobody: str) -> None:
     with network.inside("h1"):
         ours = probe_routes([nobody])[0]
-    # One probe at a time: the kernel says of a host that it is unreachable five times at once.
+    # One probe at a time: the kernel reports an unreachable host five times at once.
     shown = network["h1"].cmd(f"traceroute -n -N 1 -q 1 -w 1 {nobody}")
     assert "!N" in shown
     assert names(network, ours) == parse(network, shown)
     assert not ours.is_reached
 
 
-def test_a_host_that_is_cut_off_gets_empty_routes(network: EmulatedNetwork) -> None:
+def test_a_disconnected_host_gets_empty_routes(network: EmulatedNetwork) -> None:
     network.set_link("h1", "r1", up=False)
     quick = ProbeSettings(first_timeout_us=20_000, min_timeout_us=20_000)
     with network.inside("h1"):
@@ -174,7 +174,7 @@ def test_a_host_that_is_cut_off_gets_empty_routes(network: EmulatedNetwork) -> N
         assert probe_routes(targets[:1])[0].is_reached
 
 
-def test_probing_ends_while_a_link_goes_down_and_comes_back(network: EmulatedNetwork) -> None:
+def test_probing_ends_while_a_link_fails_and_recovers(network: EmulatedNetwork) -> None:
     with network.inside("h1"):
         prober = Prober(RouteProbe, ProbeSettings(samples=20, max_outstanding=4))
     targets = [address(network, node) for node in ("h2", "h3", "r2", "r3", "r4")]
@@ -193,7 +193,7 @@ def test_probing_ends_while_a_link_goes_down_and_comes_back(network: EmulatedNet
     prober.close()
 
 
-def test_several_samples_and_datagrams_of_strangers(network: EmulatedNetwork) -> None:
+def test_several_samples_and_foreign_datagrams(network: EmulatedNetwork) -> None:
     with network.inside("h1"):
         prober = Prober(RouteProbe, ProbeSettings(samples=4), source_port=5_555)
     with network.inside("r1"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
@@ -207,7 +207,7 @@ def test_several_samples_and_datagrams_of_strangers(network: EmulatedNetwork) ->
     assert route.last_mile_us is not None and route.last_mile_us >= 500
 
 
-def test_balancing_by_flow_is_found_and_one_flow_keeps_to_one_route(
+def test_balancing_by_flow_is_found_and_one_flow_keeps_one_route(
     network: EmulatedNetwork,
 ) -> None:
     target = network.underlay.address["h2"]
@@ -228,7 +228,7 @@ def test_balancing_by_flow_is_found_and_one_flow_keeps_to_one_route(
     assert found.next_hops(2, nodes["r3"]) == {nodes["r4"]}
     assert found.next_hops(3, nodes["r4"]) == {nodes["h2"]}
     upper, lower = ("r1", "r2", "r4", "h2"), ("r1", "r3", "r4", "h2")
-    # Of a second router at a hop no round trip is kept, so they are all of one.
+    # The prober keeps no round trip of a second router at a hop, so all are of one.
     assert all(len(hop.round_trips_us) == SAMPLES for route in routes for hop in route.hops)
     assert {tuple(names(network, route)) for route in routes} == {upper, lower}
 

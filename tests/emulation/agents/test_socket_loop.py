@@ -1,4 +1,4 @@
-"""The loop that drives agents on sockets, here with sockets on loopback."""
+"""The loop that drives agents on sockets, with sockets on loopback."""
 
 import socket
 import time
@@ -29,7 +29,7 @@ HELD_UP_S = 0.2
 
 
 class Diary(Protocol):
-    """Notes when it is told of messages, and waits a while after each; wants something first."""
+    """Records when it handles messages, and waits after each; can return effects at its start."""
 
     messages = (Welcome,)
 
@@ -62,7 +62,7 @@ class Diary(Protocol):
 
 
 class Stage:
-    """A loop with one agent, and a socket to send it messages from."""
+    """A loop with one agent, and a socket that sends messages to it."""
 
     def __init__(self) -> None:
         self.clock = Clock(HeldClock(), monotonic_ns(), time_scale=2)
@@ -85,7 +85,9 @@ class Stage:
 
 
 def await_stamps() -> None:
-    """Wait for the kernel to stamp packets: it begins a moment after the first socket asked."""
+    """Wait until the kernel timestamps packets: it begins shortly after the first socket requests
+    it.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mailbox:
         mailbox.bind(("127.0.0.1", 0))
         stamp_arrivals(mailbox)
@@ -108,34 +110,34 @@ def stage() -> Iterator[Stage]:
     made.slot.prober.close()
 
 
-def test_a_message_came_when_the_kernel_got_it(stage: Stage) -> None:
+def test_the_time_of_a_message_is_when_the_kernel_received_it(stage: Stage) -> None:
     stage.send(1)
     sent_us = stage.clock.now_us()
-    time.sleep(HELD_UP_S)  # the loop is busy
+    time.sleep(HELD_UP_S)  # The loop is busy.
     held_up_us = HELD_UP_S * 1e6 / 2
     stage.loop.run(stage.clock.now_us() + 1_000)
     (came_us,) = stage.diary.times_us
     assert came_us < sent_us + held_up_us / 2
     assert stage.loop.datagram_lag.max_us >= held_up_us
-    assert stage.diary.waits_over == 0  # it begins to wait when it is told
+    assert stage.diary.waits_over == 0  # It begins to wait when it handles the message.
 
 
-def test_time_never_goes_back_for_an_agent(stage: Stage) -> None:
+def test_the_time_of_an_agent_never_decreases(stage: Stage) -> None:
     stage.send(1)
     time.sleep(HELD_UP_S)
     told_us = stage.clock.now_us()
-    stage.start(stage.diary)  # it starts after that came
+    stage.start(stage.diary)  # It starts after the message arrived.
     stage.loop.run(stage.clock.now_us() + 1_000)
     assert stage.diary.times_us[0] >= told_us
 
 
-def test_what_an_agent_asked_for_ends_with_it(stage: Stage) -> None:
+def test_pending_requests_of_an_agent_end_with_it(stage: Stage) -> None:
     for _ in range(ProbeSettings().max_outstanding):
         stage.start(Diary(ProbeRoute(OTHER)))
         stage.loop.remove_agent(stage.slot)
     stage.start(stage.diary)
     stage.loop.run(stage.clock.now_us() + 50_000)
-    assert stage.diary.routes == []  # it has not asked
+    assert stage.diary.routes == []  # This incarnation has requested nothing.
     curious = Diary(ProbeRoute(OTHER))
     stage.start(curious)
     stage.loop.run(stage.clock.now_us() + 50_000)
@@ -150,7 +152,7 @@ def run_until(stage: Stage, is_over: Callable[[], bool]) -> None:
     raise TimeoutError("not within 20 seconds")
 
 
-def test_a_computation_runs_beside_the_agent(stage: Stage) -> None:
+def test_a_computation_runs_in_parallel_with_the_agent(stage: Stage) -> None:
     thinker = Diary(Compute("slow", time.sleep, (0.3,), 1), Compute("sum", sum, ([3, 4],), 1))
     stage.start(thinker)
     stage.send(1)
@@ -159,7 +161,7 @@ def test_a_computation_runs_beside_the_agent(stage: Stage) -> None:
     assert len(thinker.times_us) == 1
 
 
-def test_the_result_for_an_agent_that_is_gone_is_dropped(stage: Stage) -> None:
+def test_the_result_for_an_agent_that_has_ended_is_dropped(stage: Stage) -> None:
     former, present = (
         Diary(Compute("sum", sum, ([3, 4],), 1)),
         Diary(Compute("max", max, (1, 2), 1)),
@@ -171,13 +173,13 @@ def test_the_result_for_an_agent_that_is_gone_is_dropped(stage: Stage) -> None:
     assert former.results == [] and present.results == [("max", 2)]
 
 
-def test_a_failed_computation_fails_the_run_with_its_words(stage: Stage) -> None:
+def test_a_failed_computation_fails_the_run_with_its_message(stage: Stage) -> None:
     stage.start(Diary(Compute("sum", sum, (["a"],), 1)))
     with pytest.raises(AgentFailed, match=r"agent h1 at .* s: RuntimeError: .*unsupported operand"):
         run_until(stage, lambda: False)
 
 
-def test_a_computation_ends_with_the_run(stage: Stage) -> None:
+def test_a_running_computation_ends_with_the_run(stage: Stage) -> None:
     stage.start(Diary(Compute("slow", time.sleep, (60,), 1)))
     stage.loop.run(stage.clock.now_us() + 50_000)
     assert stage.loop.computations == 1
@@ -192,6 +194,8 @@ def test_a_computation_ends_with_the_run(stage: Stage) -> None:
         ("a word", "TypeError: expected an effect, found 'a word'"),
     ],
 )
-def test_what_cannot_be_done_is_our_bug(stage: Stage, wanted: Any, complaint: str) -> None:
+def test_an_impossible_effect_is_an_internal_error(
+    stage: Stage, wanted: Any, complaint: str
+) -> None:
     with pytest.raises(AgentFailed, match=f"agent h1 at .* s: {complaint}"):
         stage.start(Diary(wanted))

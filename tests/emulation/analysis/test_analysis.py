@@ -1,4 +1,4 @@
-"""An emulated run, analysed: its captures tell the same as its agents' records."""
+"""The analysis of an emulated run: its captures agree with its agents' records."""
 
 import json
 import shutil
@@ -29,13 +29,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: run scripts/setup")
-def test_tshark_reads_the_same_in_captures_of_a_run(run: Path) -> None:
+def test_tshark_and_our_reader_agree_on_captures_of_a_run(run: Path) -> None:
     for capture in sorted((run / "captures").iterdir()):
         assert_same(capture)
 
 
 def test_packets_and_records_agree(run: Path, tmp_path: Path, spark: SparkSession) -> None:
-    """Counts exactly; times decide nothing, as the machine may be busy."""
+    """Counts are compared exactly; times do not decide, because the machine may be busy."""
     found = analyze_run(spark, run)
     assert len(found["checks"]) == 8
     assert {name for name, check in found["checks"].items() if not check["ok"]} == set()
@@ -53,7 +53,7 @@ def test_packets_and_records_agree(run: Path, tmp_path: Path, spark: SparkSessio
         spark.read.parquet(str(run / "analysis" / "tables" / "messages")).where("event_id > 0")
     )
     assert all(row["links"] == row["links_expected"] for row in messages)
-    # On the clock of the run, a message is stamped, enters the network, and is there later.
+    # On the run's clock, a message is stamped, then enters the network, then arrives.
     assert all(row["sent_us"] - 50 <= row["first_us"] < row["arrived_us"] for row in messages)
     assert found["rdp"]["mean"] > 0.99
     delays = found["checks"]["delays_agree"]
@@ -66,7 +66,7 @@ def test_packets_and_records_agree(run: Path, tmp_path: Path, spark: SparkSessio
     assert bare["capture_errors"] == {}
 
     dead = shutil.copytree(run, tmp_path / "dead.partial")
-    (dead / "verdict.json").unlink()  # which has the clocks and the run's id
+    (dead / "verdict.json").unlink()  # has the clocks and the run's id
     partial = analyze_run(spark, dead)
     assert "senders' stamps" in partial["notes"]["analysis"]
     again = partial["checks"].pop("delays_agree")  # by another clock, and not how late agents were

@@ -1,4 +1,4 @@
-"""The cover table against filters worked out by hand: what each link is told, and since when."""
+"""The cover table compared with filters computed directly: subscriptions and times on each link."""
 
 from collections.abc import Iterable, Iterator
 
@@ -25,13 +25,13 @@ _step = st.one_of(
 
 
 def maximal(held: Held, link: int) -> set[int]:
-    """The subscriptions of other sources that no other of these covers."""
+    """The subscriptions of other sources that no other such subscription covers."""
     others = {Subscription(number) for source, number in held if source != link}
     return {s.number for s in others if not any(o.covers(s) for o in others - {s})}
 
 
 def since(held: Held, link: int, number: int) -> int:
-    """The earliest time of those that a subscription stands for."""
+    """The earliest time of the subscriptions that one subscription represents."""
     box = Subscription(number)
     return min(
         since_ms
@@ -43,9 +43,9 @@ def since(held: Held, link: int, number: int) -> int:
 def play(
     table: CoverTable, steps: list, said: list | None = None
 ) -> Iterator[tuple[Held, dict[int, dict[int, int]]]]:
-    """Take some steps; each time that links are told, what is held and what each of them knows.
+    """Take some steps; at each update, yields the held subscriptions and those known to each link.
 
-    What was told is added to `said`.
+    The updates are added to `said`.
     """
     said = [] if said is None else said
     held: Held = {}
@@ -64,7 +64,7 @@ def play(
             for link, difference in table.differences(sorted(told.items())):
                 said.append((link, [*difference.added.items()], difference.withdrawn))
                 assert not set(difference.withdrawn) - set(known[link])
-                known[link].update(difference.added)  # as a link does it: first what is new
+                known[link].update(difference.added)  # A link also applies additions first.
                 for gone in difference.withdrawn:
                     del known[link][gone]
             yield held, known
@@ -72,7 +72,7 @@ def play(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(_step, max_size=40))
-def test_links_are_told_what_is_not_covered_and_no_later_than_it_is_wanted(steps: list) -> None:
+def test_links_get_uncovered_subscriptions_with_the_earliest_time(steps: list) -> None:
     table = CoverTable(BoxIndex())
     for held, known in play(table, steps):
         for link in LINKS:
@@ -83,7 +83,7 @@ def test_links_are_told_what_is_not_covered_and_no_later_than_it_is_wanted(steps
 
 
 @given(st.lists(st.tuples(st.booleans(), _box), max_size=40))
-def test_an_index_knows_what_covers_and_matches_what_and_uses_places_again(steps: list) -> None:
+def test_an_index_finds_covering_and_matching_subscriptions_and_reuses_slots(steps: list) -> None:
     boxes, used = BoxIndex(), []
     most = 0
     for is_taken, number in steps:
@@ -119,7 +119,7 @@ POINTS = [make_point([v, w]) for v in range(6) for w in range(6)]
 
 
 def accepted(boxes: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """The points in any of some boxes, by number, and since when the first wants them."""
+    """The numbers of the points in any of some boxes, with the earliest time of such a box."""
     found: dict[int, int] = {}
     for number, since_ms in boxes:
         for point in filter(Subscription(number).matches, POINTS):
@@ -140,14 +140,14 @@ def test_merged_boxes_accept_the_points_of_their_parts_and_no_others(steps: list
 
 
 def tell(table: CoverTable, steps: list) -> list[tuple[object, ...]]:
-    """What links are told in the course of some steps, in its order."""
+    """The updates for links during some steps, in order."""
     said: list[tuple[object, ...]] = []
     for _ in play(table, steps, said):
         pass
     return said
 
 
-# Two pairs that merge, which have their places in the other order if somebody was there before.
+# Two pairs that merge; their slots have the opposite order if another user was there before.
 _PAIRS = [
     ("add", LOCAL, subscribe({0: (low, low + 1), 1: (high, high)}).number, 0)
     for high in (3, 8)
@@ -158,7 +158,7 @@ _PAIRS = [
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_merging_step), st.lists(_merging_step), st.booleans())
 @example(_PAIRS, _PAIRS[::-1], True)
-def test_who_else_uses_an_index_makes_no_difference_to_what_is_told(
+def test_other_users_of_an_index_do_not_change_the_updates(
     steps: list, others: list, is_merging: bool
 ) -> None:
     boxes = BoxIndex()
@@ -172,11 +172,11 @@ def test_who_else_uses_an_index_makes_no_difference_to_what_is_told(
 
 
 @given(st.sets(st.integers(0, 2_000)))
-def test_places_are_listed_in_their_order(places: set[int]) -> None:
+def test_slots_are_listed_in_order(places: set[int]) -> None:
     assert list_places(sum(1 << place for place in places)) == sorted(places)
 
 
-def test_touching_boxes_are_told_as_one_until_one_of_them_goes() -> None:
+def test_touching_boxes_are_sent_as_one_until_one_is_removed() -> None:
     table, told = CoverTable(BoxIndex(), is_merging=True), Told()
     parts = [subscribe({0: (low, low + 1), 1: (3, 4)}).number for low in (0, 2, 4)]
     for number in parts:
@@ -187,13 +187,13 @@ def test_touching_boxes_are_told_as_one_until_one_of_them_goes() -> None:
     table.remove(LOCAL, parts[1])
     ((_, then),) = table.differences([(1, told)])
     assert then == ({parts[0]: 0, parts[2]: 0}, (whole,))
-    table.add(LOCAL, parts[1], 7)  # which only wants what comes from now on
+    table.add(LOCAL, parts[1], 7)  # which subscribes only from now on
     ((_, last),) = table.differences([(1, told)])
     assert last == ({parts[1]: 7}, ())
 
 
 @given(st.lists(st.tuples(st.sampled_from(LINKS), _box, st.sampled_from((0, 5))), max_size=30))
-def test_matching_finds_the_sources_that_want_an_event(entries: list) -> None:
+def test_matching_finds_the_sources_that_subscribe_to_an_event(entries: list) -> None:
     table = CoverTable(BoxIndex())
     for source, number, since_ms in entries:
         table.add(source, number, since_ms)

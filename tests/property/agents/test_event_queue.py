@@ -1,4 +1,4 @@
-"""The order in which a simulation lets things happen, against a plain sorted list."""
+"""The order of calls in the simulator, compared with a sorted list."""
 
 from functools import partial
 from itertools import count
@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from agents.runtime.simulator import Simulator
 from tests.fixtures.scripted import line
 
-# How far in the future an event is added when one happens; some are in the same bucket.
+# The delays of events that a call adds; some are in the same bucket.
 DELAYS_US = st.lists(st.sampled_from([0, 1, 900, 4_095, 4_096, 5_000, 70_000, 2**33]))
 
-Planned = tuple[int, int]  # when, and the number of those planned before
+Planned = tuple[int, int]  # the time, and the number of calls planned before
 
 
 class Future:
-    """Calls that a simulator is to make, and the same in a list."""
+    """Calls that a simulator is to make, and a list of the same calls."""
 
     def __init__(self, delays_us: list[int]) -> None:
         self.simulator = Simulator(line())
@@ -36,7 +36,7 @@ class Future:
         assert all(time_us >= until_us for time_us, _ in self.expected)
 
     def _happen(self, planned: Planned, now_us: int) -> None:
-        """Check that it is the turn of a call, and perhaps add another."""
+        """Check that this call is due, and optionally add another."""
         assert planned == min(self.expected)
         assert now_us == planned[0] < self._until_us
         self.expected.remove(planned)
@@ -46,7 +46,7 @@ class Future:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 40_000)), DELAYS_US, st.lists(st.integers(0, 90_000)))
-def test_events_come_by_time_and_then_as_they_were_added(
+def test_events_are_ordered_by_time_and_then_by_insertion(
     first: list[int], delays_us: list[int], stops: list[int]
 ) -> None:
     future = Future(delays_us)

@@ -1,7 +1,7 @@
-"""Whatever a peer sends, no protocol fails, and what it answers can be sent.
+"""No message makes a protocol fail, and every answer can be encoded.
 
-Messages are of all kinds that there are, whether the protocol knows them or not. They are
-well-formed with any content, or were so before a bit of theirs changed.
+Messages are of all kinds, including kinds that the protocol does not have. They are well-formed
+with any content, or have single changed bits.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ RUN, ME = 7, 1
 PEERS = tuple(range(2, 12))
 HOSTS = {f"h{number}": number for number in (ME, *PEERS)}
 MESSAGES = 6_000
-MUTATED = [300_000, pytest.param(1_000_000, marks=pytest.mark.slow)]  # of all stacks
+MUTATED = [300_000, pytest.param(1_000_000, marks=pytest.mark.slow)]  # kinds of all stacks
 INTEGERS = {"B": (0, 0xFF), "H": (0, 0xFFFF), "I": (0, 2**32 - 1), "Q": (0, 2**64 - 1)} | {
     "q": (-(2**63), 2**63 - 1)
 }
@@ -115,7 +115,7 @@ TAKEN_OR_COUNTED = (
 
 
 class Hostile:
-    """Draws values of any type that messages have; often such as the protocol knows."""
+    """Draws values of any message type, often values that the protocol has seen."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
@@ -158,7 +158,7 @@ def experiment_of(name: str) -> Experiment:
 
 
 class Victim:
-    """An agent whose timers run out, probes are answered and datagrams are encoded."""
+    """An agent whose timers expire, probes are answered and datagrams are encoded."""
 
     def __init__(self, name: str, hostile: Hostile) -> None:
         experiment = experiment_of(name)
@@ -213,17 +213,17 @@ class Victim:
 
 
 def draw_messages(name: str, hostile: Hostile, count: int) -> Iterator[Any]:
-    """Messages with any content, every other one of a kind that the stack knows."""
+    """Messages with any content; every second one is of a kind in the stack."""
     layers = experiment_of(name).layers.items()
     protocols = [find_protocol(layer, settings["kind"]) for layer, settings in layers]
     own = [kind for protocol in protocols for kind in protocol.messages]
     for number in range(count):
-        with suppress(ValueError):  # the message itself does not allow such values
+        with suppress(ValueError):  # The message type refuses such values.
             yield hostile.draw(hostile.chance.choice(own if number % 2 else ALL_MESSAGES))
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_whatever_a_peer_says_the_answer_can_be_sent(name: str) -> None:
+def test_the_answer_to_any_message_can_be_sent(name: str) -> None:
     hostile = Hostile(1)
     victim = Victim(name, hostile)
     for number, content in enumerate(draw_messages(name, hostile, MESSAGES)):
@@ -239,7 +239,7 @@ def test_whatever_a_peer_says_the_answer_can_be_sent(name: str) -> None:
 
 @pytest.mark.parametrize("mutated", MUTATED)
 @pytest.mark.parametrize("name", STACKS)
-def test_mutated_datagrams_are_all_counted_and_none_is_fatal(name: str, mutated: int) -> None:
+def test_mutated_datagrams_are_counted_and_do_not_end_the_agent(name: str, mutated: int) -> None:
     hostile = Hostile(2)
     chance, victim = hostile.chance, Victim(name, hostile)
     good: list[tuple[int, bytes]] = []
@@ -256,4 +256,4 @@ def test_mutated_datagrams_are_all_counted_and_none_is_fatal(name: str, mutated:
     figures = victim.agent.figures
     assert sum(figures[reason] for reason in TAKEN_OR_COUNTED) == victim.taken
     assert all(figures[reason] > 0 for reason in TAKEN_OR_COUNTED)
-    assert figures["received"] > victim.taken / 4  # so many met the protocol
+    assert figures["received"] > victim.taken / 4  # so many reached the protocol

@@ -1,4 +1,4 @@
-"""Every peer works out its own links of each shortest-path tree; together they have to be trees."""
+"""Every peer computes its own links of each shortest-path tree; together they must form trees."""
 
 import networkx as nx
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ _edges = st.dictionaries(_edge, st.integers(1, 4), max_size=20)  # short, so tha
 
 @settings(max_examples=150, deadline=None)
 @given(_edges)
-def test_what_peers_find_on_their_own_makes_shortest_path_trees(edges: dict) -> None:
+def test_links_computed_by_single_peers_form_shortest_path_trees(edges: dict) -> None:
     graph = nx.Graph()
     graph.add_nodes_from(PEERS)
     graph.add_weighted_edges_from((a, b, weight) for (a, b), weight in edges.items())
@@ -24,7 +24,7 @@ def test_what_peers_find_on_their_own_makes_shortest_path_trees(edges: dict) -> 
         tree.add_edges_from((me, peer) for me in PEERS for peer in found[me][root])
         assert all(tree.has_edge(b, a) for a, b in tree.edges)
         for piece in map(sorted, nx.connected_components(graph)):
-            # Those that the root cannot reach have the tree of their lowest address.
+            # Peers that the root cannot reach have the tree of their lowest address.
             start = root if root in piece else piece[0]
             part = graph.edge_subgraph(tree.edges(piece)).copy()
             part.add_nodes_from(piece)

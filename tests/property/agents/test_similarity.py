@@ -1,4 +1,4 @@
-"""Similarity against sets of numbers."""
+"""Similarity compared with operations on sets of numbers."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,14 +20,14 @@ def recent(noted: list[int], psi: int) -> RecentEvents:
 def test_similarity_is_that_of_sets(one: list[int], other: list[int], psi: int) -> None:
     last = max([0, *one, *other])
     a, b = ({n for n in noted if n > last - psi} for noted in (one, other))
-    expected = len(a & b) / len(a | b) if a | b else 0.0  # nothing heard is not similar
+    expected = len(a & b) / len(a | b) if a | b else 0.0  # Without events nothing is similar.
     found = similarity(recent(one, psi).window(), recent(other, psi).window(), psi)
     assert found == expected
 
 
 @given(numbers, numbers, numbers, windows)
 def test_dissimilarity_is_a_metric(a: list[int], b: list[int], c: list[int], psi: int) -> None:
-    heard = max([0, *a, *b, *c])  # on one window: what only two know of cannot be compared
+    heard = max([0, *a, *b, *c])  # on one window: events of only two peers cannot be compared
     made = [recent(noted, psi) for noted in (a, b, c)]
     for events in made:
         events.hear_of(heard)

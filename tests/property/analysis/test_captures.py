@@ -1,4 +1,4 @@
-"""Real and made captures, changed at random: never a crash, and nothing is lost without a word."""
+"""Real and generated captures with random changes: the reader never fails, and reports losses."""
 
 import gzip
 import struct
@@ -37,7 +37,7 @@ LOSSES = {
 }  # fmt: skip
 PCAPNG_MAGIC, PCAPNG_PACKETS = 0x0A0D0D0A, (2, 3, 6)
 ODD_NUMBERS = (0, 1, 3, 4, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
-LEAST_RECORD_BYTES = 12  # no packet takes less of a file
+LEAST_RECORD_BYTES = 12  # no packet occupies fewer bytes of a file
 
 
 def made_captures() -> list[bytes]:
@@ -64,7 +64,7 @@ def shared_captures() -> list[bytes]:
 
 
 def mutant(content: bytes, chance: Random) -> bytes:
-    """A capture with some bytes and numbers changed, and some cut out, doubled or left off."""
+    """A capture with changed bytes and numbers, and with parts removed, repeated or cut off."""
     changed = bytearray(content)
     for _ in range(chance.randrange(1, 6)):
         at = chance.randrange(len(changed) + 1)
@@ -87,7 +87,7 @@ def mutant(content: bytes, chance: Random) -> bytes:
 
 
 def packets_in(content: bytes) -> int | None:
-    """How many packets a capture has by its own lengths; None if these do not lead to its end."""
+    """The number of packets by the capture's own lengths; None if they do not lead to its end."""
     try:
         if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
@@ -127,9 +127,9 @@ def packets_in_pcapng(content: bytes) -> int | None:
 
 
 def check(path: Path, content: bytes) -> tuple[int, int]:
-    """Read a file, check that the rows make sense, and return how many there are of each kind.
+    """Read a file, check its rows, and return the numbers of rows and errors.
 
-    Either every packet has a row, or an error says that something was left out.
+    Either every packet has a row, or an error reports that something was left out.
     """
     path.write_bytes(content)
     packets = errors = 0

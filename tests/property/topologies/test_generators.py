@@ -102,7 +102,7 @@ def test_transit_stub_of_any_size(routers: int, seed: int) -> None:
 
 @few
 @given(st.integers(1, 60), SHARES, st.floats(0, 0.99), SEEDS)
-def test_what_is_added(hosts: int, share: float, spread: float, seed: int) -> None:
+def test_added_hosts_and_properties(hosts: int, share: float, spread: float, seed: int) -> None:
     network = generate_waxman(20, seed=3)
 
     def build() -> Underlay:

@@ -1,4 +1,4 @@
-"""No file, however broken, makes an importer raise anything but a TopologyError."""
+"""For every broken file, importers raise TopologyError and no other exception."""
 
 import tempfile
 from pathlib import Path
@@ -35,7 +35,7 @@ PIECES = [
 
 @st.composite
 def mutated(draw: st.DrawFn, text: str) -> bytes:
-    """A text with a few places overwritten, cut out or doubled, as bytes."""
+    """A text as bytes, with a few parts overwritten, removed or repeated."""
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))
         end = draw(st.integers(start, min(len(text), start + 12)))

@@ -1,4 +1,4 @@
-"""Scribe and iScribe beside a message-by-message run over the routes, on any small overlay."""
+"""Scribe and iScribe compared with a message-by-message computation on small overlays."""
 
 from collections import Counter, deque
 from dataclasses import replace
@@ -49,7 +49,7 @@ def made_overlays(draw: Any, nodes: int, pairs: list[tuple[int, int]]) -> Overla
 
 @st.composite
 def foreign_overlays(draw: Any, nodes: int, pairs: list[tuple[int, int]]) -> Overlay:
-    """Any graph, with or without a ring in it, on a full or a sparse ring of positions."""
+    """Any graph, with or without a ring, on a full or a sparse ring of positions."""
     node = st.integers(0, nodes - 1)
     drawn = draw(st.lists(st.tuples(node, node), max_size=60))
     edges = distinct_edges([pair for pair in drawn if pair[0] != pair[1]], nodes, directed=False)
@@ -79,7 +79,7 @@ def route(routes: KeyRoutes, start: int, target: Targets) -> list[int]:
 
 
 def tree_of(routes: KeyRoutes, topic: int, is_downward: bool) -> nx.DiGraph:
-    """The tree of a topic from its rendezvous point, as joins one after another make it."""
+    """The tree of a topic from its rendezvous point, made by one join after another."""
     target = routes.rendezvous().take(np.array([topic]))
     root, tree = int(target.root[0]), nx.DiGraph()
     tree.add_node(root)
@@ -97,7 +97,7 @@ def tree_of(routes: KeyRoutes, topic: int, is_downward: bool) -> nx.DiGraph:
 def send_all(
     overlay: Overlay, publications: list[tuple[int, int]], is_downward: bool, is_cached: bool
 ) -> dict[str, Any]:
-    """What the publications cost, message by message."""
+    """The cost of the publications, counted message by message."""
     routes, found, lengths = key_routes(overlay), Counter[str](), []
     for publisher, topic in publications:
         subscribers = {*overlay.interests.subscribers(topic).tolist()}

@@ -1,4 +1,4 @@
-"""NSMF, Pal and Pie beside a message-by-message run in plain integers, on any small overlay."""
+"""NSMF, Pal and Pie compared with a message-by-message computation on small overlays."""
 
 from collections import Counter
 from dataclasses import replace
@@ -18,7 +18,7 @@ TOPICS = 3
 
 @st.composite
 def cases(draw: Any) -> tuple[Overlay, list[tuple[int, int]]]:
-    """Rings with fingers of any kind, or any graph at all, and publications."""
+    """Rings with fingers of any kind, or any graph, and publications."""
     nodes = draw(st.integers(1, 24))
     node = st.integers(0, nodes - 1)
     pairs = draw(st.lists(st.tuples(node, st.integers(0, TOPICS - 1)), max_size=40))
@@ -47,7 +47,7 @@ def cases(draw: Any) -> tuple[Overlay, list[tuple[int, int]]]:
 
 
 class Oracle:
-    """One message after another."""
+    """A dissemination computed message by message."""
 
     def __init__(self, overlay: Overlay, rule: str) -> None:
         nodes, self.rule = overlay.nodes, rule
@@ -152,7 +152,7 @@ def test_counts_equal_those_of_single_messages(
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 99), st.data())
-def test_all_subscribers_are_reached_once_and_nobody_else_twice(
+def test_all_subscribers_are_reached_once_and_no_other_node_twice(
     nodes: int, seed: int, data: Any
 ) -> None:
     node, topic = st.integers(0, nodes - 1), st.integers(0, TOPICS - 1)

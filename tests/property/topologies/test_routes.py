@@ -1,4 +1,4 @@
-"""Routes against NetworkX, and against all paths of networks small enough to try them."""
+"""Routes compared with NetworkX, and with all paths of small networks."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ few = settings(max_examples=60, deadline=None)
 
 @st.composite
 def underlays(draw: st.DrawFn, routers: int, delays_us: st.SearchStrategy[int]) -> Underlay:
-    """A connected network: a random tree and some more links, each way with its own delay."""
+    """A connected network: a random tree and more links, with a delay for each direction."""
     count = draw(st.integers(2, routers))
     pairs = {(draw(st.integers(0, node - 1)), node) for node in range(1, count)}
     ends = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
@@ -32,7 +32,7 @@ def underlays(draw: st.DrawFn, routers: int, delays_us: st.SearchStrategy[int]) 
     return Underlay(tuple(Router(f"r{i}") for i in range(count)), tuple(links))
 
 
-# Few different delays make many routes of equal delay; zero is allowed.
+# With few different delays, many routes have equal delay; zero is allowed.
 SMALL = underlays(7, st.integers(0, 2))
 LARGE = underlays(25, st.sampled_from([1, 1, 2, 5, 1000, 1_000_000]))
 
@@ -80,7 +80,7 @@ def test_routes_are_best_among_all_paths(underlay: Underlay) -> None:
 
 @few
 @given(LARGE)
-def test_every_router_on_a_route_sends_on_along_it(underlay: Underlay) -> None:
+def test_every_router_on_a_route_forwards_along_it(underlay: Underlay) -> None:
     routes, graph = Routes(underlay), to_networkx(underlay)
     source = underlay.routers[0].name
     for target in names(underlay):
@@ -95,7 +95,7 @@ def test_every_router_on_a_route_sends_on_along_it(underlay: Underlay) -> None:
 
 @few
 @given(LARGE, st.data())
-def test_what_is_down_is_avoided_in_whatever_order_it_is_named(
+def test_routes_avoid_failed_links_and_routers_in_any_order_of_failures(
     underlay: Underlay, data: st.DataObject
 ) -> None:
     nodes_and_links = [*names(underlay), *(link.name for link in underlay.links)]
@@ -122,9 +122,9 @@ def test_what_is_down_is_avoided_in_whatever_order_it_is_named(
                     routes.path(source, target)
 
 
-def test_the_way_back_uses_the_same_links_where_delays_are_symmetric() -> None:
-    # With one delay for all links nearly every route has alternatives; the fixed number of each
-    # link decides, and only equal sums of those numbers may let the two ways differ.
+def test_the_reverse_route_uses_the_same_links_if_delays_are_symmetric() -> None:
+    # With equal delays, nearly every route has alternatives, and the fixed number of each link
+    # decides; only equal sums of these numbers allow different routes in both directions.
     for seed in range(3):
         network = generate_waxman(60, seed=seed)
         equal = tuple(Link.symmetric(link.a, link.b, 1000) for link in network.links)
@@ -138,7 +138,7 @@ def test_the_way_back_uses_the_same_links_where_delays_are_symmetric() -> None:
         assert ways["equal"] > 0.97
 
 
-def test_last_miles_count_at_both_ends() -> None:
+def test_last_miles_count_at_both_ends_of_a_route() -> None:
     underlay = attach_hosts(generate_waxman(30, seed=1), 12, seed=2)
     routes = Routes(underlay)
     for a in underlay.hosts:

@@ -1,4 +1,4 @@
-"""Matches of a workload against going through all pairs of an event and an interest."""
+"""Matches of a workload, compared with all pairs of an event and an interest."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_topics_match_their_own_events(wanted: list[int], published: list[int]) 
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_peers_together_have_the_whole_workload_and_know_their_own_matches(kind: str) -> None:
+def test_parts_of_peers_add_up_to_the_workload_and_have_their_own_matches(kind: str) -> None:
     made = draw_workload({"kind": kind, **SECTIONS[kind]}, 5, HOSTS)
     shares = made.shares(len(HOSTS))
     own = [(peer, one) for peer, share in enumerate(shares) for one in share.interests]
@@ -81,7 +81,7 @@ def test_peers_together_have_the_whole_workload_and_know_their_own_matches(kind:
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_the_files_say_what_the_workload_says(kind: str, tmp_path: Path) -> None:
+def test_the_files_of_a_workload_have_its_content(kind: str, tmp_path: Path) -> None:
     made = draw_workload({"kind": kind, **SECTIONS[kind]}, 5, HOSTS)
     made.write(tmp_path, HOSTS)
     interests, published, matches = (
@@ -98,7 +98,7 @@ def test_the_files_say_what_the_workload_says(kind: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", sorted({*WORKLOADS} - {"topics-given"}))
-def test_one_seed_gives_one_workload_and_another_seed_another(kind: str) -> None:
+def test_a_seed_determines_the_workload(kind: str) -> None:
     section = {"kind": kind, **SECTIONS[kind]}
     first, again, other = (draw_workload(section, seed, HOSTS) for seed in (5, 5, 6))
     assert first.publications.content.tolist() == again.publications.content.tolist()

@@ -1,4 +1,4 @@
-"""The index against going through all subscriptions."""
+"""The index compared with a scan of all subscriptions."""
 
 from random import Random
 
@@ -38,7 +38,7 @@ def test_the_index_finds_what_brute_force_finds(
     for at, entry in enumerate(added):
         assert index.add(*entry) == (entry not in held)
         held.add(entry)
-        if at in removed:  # places become free in between
+        if at in removed:  # slots become free in between
             gone = added[at // 2]
             assert index.remove(*gone) == (gone in held)
             held.discard(gone)
@@ -46,7 +46,7 @@ def test_the_index_finds_what_brute_force_finds(
         check(index, held, point)
 
 
-def test_the_index_finds_what_brute_force_finds_among_many() -> None:
+def test_the_index_finds_what_brute_force_finds_among_many_subscriptions() -> None:
     chance = Random(1)
     held = {(n, Subscription(chance.randrange(66**5))) for n in range(2_000)}
     index: MatchIndex[int] = MatchIndex()

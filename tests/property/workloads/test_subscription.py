@@ -1,4 +1,4 @@
-"""Boxes against sets of points, of which there are few enough to list them."""
+"""Boxes compared with sets of points, which are few enough to list."""
 
 from itertools import product
 
@@ -13,10 +13,10 @@ from workloads.content.subscription import (
 )
 
 few = settings(max_examples=150, deadline=None)
-# Two attributes are enough for every shape of union; the others are any.
+# Two attributes are enough for every shape of union; the others are arbitrary.
 PLANE = [make_point(values) for values in product(range(11), repeat=2)]
 ranges = st.tuples(st.integers(0, 10), st.integers(0, 10)).map(lambda r: (min(r), max(r)))
-# Few ends make boxes that cover each other, touch and come twice.
+# With few bounds, boxes often cover each other, touch or are equal.
 coarse = st.sampled_from([(a, b) for a in (0, 3, 5) for b in (2, 4, 6) if a <= b])
 
 
@@ -25,7 +25,7 @@ def boxes(accepted: st.SearchStrategy[tuple[int, int]]) -> st.SearchStrategy[Sub
 
 
 def inside(*subscriptions: Subscription) -> set[Point]:
-    """The points of the plane that match at least one, worked out from the ranges."""
+    """The points of the plane that match at least one box, computed from the ranges."""
     return {
         point
         for point in PLANE
@@ -49,7 +49,7 @@ def test_numbers_keep_values(values: list[int]) -> None:
 
 
 @given(st.integers(0, 66**5 - 1), st.lists(st.integers(0, 10), min_size=5, max_size=5))
-def test_matching_is_being_in_every_range(number: int, values: list[int]) -> None:
+def test_matching_is_containment_in_every_range(number: int, values: list[int]) -> None:
     wanted = Subscription(number)
     is_inside = all(a <= v <= b for v, (a, b) in zip(values, wanted.ranges, strict=True))
     assert wanted.matches(make_point(values)) == is_inside
@@ -57,6 +57,6 @@ def test_matching_is_being_in_every_range(number: int, values: list[int]) -> Non
 
 @few
 @given(boxes(ranges) | boxes(coarse), boxes(ranges) | boxes(coarse))
-def test_relations_are_those_of_sets(one: Subscription, other: Subscription) -> None:
+def test_relations_of_boxes_are_those_of_sets(one: Subscription, other: Subscription) -> None:
     a, b = inside(one), inside(other)
     assert one.covers(other) == (a >= b)

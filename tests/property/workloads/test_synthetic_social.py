@@ -1,4 +1,4 @@
-"""Synthetic social graphs: density, skew, clustering, and the same in runs and offline."""
+"""Synthetic social graphs: density, skew and clustering; same interests in runs and offline."""
 
 from typing import get_args
 
@@ -15,7 +15,7 @@ from workloads.topics.synthetic_social import draw_synthetic_interests, grow_gra
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 120), st.floats(2, 60), st.integers(0, 2**32))
-def test_users_follow_others_once(users: int, mean_links: float, seed: int) -> None:
+def test_users_follow_each_user_at_most_once(users: int, mean_links: float, seed: int) -> None:
     graph = grow_graph(users, mean_links, np.random.default_rng(seed))
     links = list(zip(graph.source.tolist(), graph.target.tolist(), strict=True))
     assert len(set(links)) == len(links)
@@ -29,15 +29,15 @@ def test_density_skew_and_clustering(links: Links) -> None:
     assert subscribers.mean() == pytest.approx(20, rel=0.1)
     graph = nx.Graph(zip(wanted.peer.tolist(), wanted.topic.tolist(), strict=True))
     assert nx.average_clustering(graph) > 10 * nx.density(graph)
-    # Without skew the first tenth would have 14 % of all followers, and nobody twice the mean.
+    # Without skew, the first tenth has 14 % of all followers, and no user has twice the mean.
     assert np.sort(subscribers)[-200:].sum() > subscribers.sum() / 4
     assert subscribers.max() > 5 * subscribers.mean()
-    # Communities do not lie next to each other.
+    # Communities are not contiguous.
     near = np.abs(wanted.peer - wanted.topic) < 100
     assert near.mean() < 0.15
 
 
-def test_friends_want_each_other() -> None:
+def test_friends_subscribe_to_each_other() -> None:
     wanted = draw_synthetic_interests("friends", 100, 2)
     pairs = set(zip(wanted.peer.tolist(), wanted.topic.tolist(), strict=True))
     assert pairs == {(topic, peer) for peer, topic in pairs}

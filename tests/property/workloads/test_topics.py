@@ -1,4 +1,4 @@
-"""Topic-based workloads: the law of interests, roles, events, changes and crashes."""
+"""Topic-based workloads: distribution of interests, roles, events, changes and crashes."""
 
 import time
 from collections import Counter
@@ -41,7 +41,7 @@ def pairs(wanted: Wanted) -> list[tuple[int, int]]:
     st.sampled_from(SHAPES),
     st.integers(0, 2**64),
 )
-def test_a_peer_draws_different_topics_as_many_as_asked(
+def test_a_peer_draws_the_requested_number_of_different_topics(
     nodes: int, topics: int, sizes: tuple[int, int], shape: Shape, seed: int
 ) -> None:
     low, high = sorted(min(size, topics) for size in sizes)
@@ -54,7 +54,7 @@ def test_a_peer_draws_different_topics_as_many_as_asked(
 
 
 def order_chance(order: tuple[int, ...], chances: np.ndarray) -> float:
-    """The chance to draw these topics in this order, one after another without replacement."""
+    """The probability of drawing these topics in this order, without replacement."""
     chance, left = 1.0, 1.0
     for topic in order:
         chance *= chances[topic] / left
@@ -64,7 +64,9 @@ def order_chance(order: tuple[int, ...], chances: np.ndarray) -> float:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_sets_of_topics_follow_the_law_of_successive_draws(shape: Shape, count: int) -> None:
+def test_sets_of_topics_follow_the_distribution_of_successive_draws(
+    shape: Shape, count: int
+) -> None:
     nodes, topics, popularity = 40_000, 5, Popularity(shape, decay=4.0)
     drawn = draw_interests(nodes, topics, count, popularity, seed=11)
     found = Counter(map(tuple, drawn.topic.reshape(nodes, count).tolist()))
@@ -78,7 +80,7 @@ def test_sets_of_topics_follow_the_law_of_successive_draws(shape: Shape, count: 
     assert chisquare(observed, [nodes * expected[one] for one in sets]).pvalue > 0.01
 
 
-def test_the_law_is_told_from_another() -> None:
+def test_the_test_distinguishes_another_distribution() -> None:
     nodes, topics = 40_000, 5
     drawn = draw_interests(nodes, topics, 1, Popularity("zipf", exponent=1.9), seed=11)
     expected = Popularity("zipf").chances(topics) * nodes
@@ -86,7 +88,7 @@ def test_the_law_is_told_from_another() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_popularity_is_as_stated(shape: Shape) -> None:
+def test_popularity_has_the_stated_distribution(shape: Shape) -> None:
     chances = Popularity(shape).chances(50)
     assert chances.sum() == pytest.approx(1)
     stated = {"uniform": 1.0, "zipf": 2.0**-2 / 5.0**-2, "exponential": np.exp(10 * 3 / 50)}
@@ -100,7 +102,7 @@ def test_numbers_of_topics_in_a_range_are_equally_likely() -> None:
     assert chisquare(held[2:]).pvalue > 0.01
 
 
-def test_more_peers_begin_with_the_same_interests() -> None:
+def test_larger_networks_start_with_the_same_interests() -> None:
     few, many = (
         pairs(draw_interests(n, 700, WholeRange(1, 5), Popularity("zipf"), 7)) for n in (50, 5_000)
     )
@@ -116,7 +118,7 @@ def test_runs_and_offline_computations_have_the_same_interests() -> None:
     )
 
 
-def test_more_topics_than_there_are_is_an_error() -> None:
+def test_more_topics_per_peer_than_topics_is_an_error() -> None:
     with pytest.raises(WorkloadError, match="^topics_per_peer: expected 0 to 3, .* found 2..4$"):
         draw_interests(5, 3, WholeRange(2, 4), Popularity("uniform"), 1)
 
@@ -141,7 +143,7 @@ rows = st.lists(
 
 
 @given(rows, st.integers(0, 3), st.integers(0, 12))
-def test_holders_at_a_time_equal_brute_force(
+def test_subscribers_at_a_time_equal_brute_force(
     some: list[tuple[int, int, int, int]], topic: int, at: int
 ) -> None:
     columns = np.array([(p, t, f, f + d) for p, t, f, d in some], dtype=np.int64).reshape(-1, 4).T
@@ -155,7 +157,7 @@ def test_holders_at_a_time_equal_brute_force(
 
 @pytest.mark.parametrize("kind", ["topics-uniform", "topics-zipf", "topics-exponential"])
 @pytest.mark.parametrize("changes_per_s", [0.0, 5.0])
-def test_publishers_subscribe_when_they_publish_and_matches_are_by_topic(
+def test_publishers_are_subscribed_when_they_publish_and_matches_are_by_topic(
     kind: str, changes_per_s: float
 ) -> None:
     work = made(kind, changes_per_s=changes_per_s, min_subscribers=2)
@@ -173,7 +175,7 @@ def test_publishers_subscribe_when_they_publish_and_matches_are_by_topic(
     assert found == brute
 
 
-def test_interests_change_one_for_another_that_the_peer_did_not_have() -> None:
+def test_a_change_replaces_an_interest_by_a_new_one() -> None:
     held = made(changes_per_s=10.0).interests
     assert (held.until_us < NEVER_US).sum() == 100 == (held.from_us > 0).sum()
     for at_us in np.unique(held.from_us).tolist():
@@ -187,7 +189,7 @@ def test_interests_change_one_for_another_that_the_peer_did_not_have() -> None:
     assert held.from_us[begun].min() >= 40e6 and held.from_us.max() < 50e6
 
 
-def test_a_peer_with_all_topics_keeps_them() -> None:
+def test_a_peer_with_all_topics_keeps_its_interests() -> None:
     held = made(topics=3, changes_per_s=10.0).interests
     assert (held.until_us == NEVER_US).all()
 
@@ -214,7 +216,7 @@ def test_a_share_of_each_topic_publishes_and_the_others_subscribe(share: float, 
         assert not peers & set(held.peer[held.content == topic].tolist())
 
 
-def test_topics_of_one_peer_have_a_subscriber_and_those_of_more_have_both_roles() -> None:
+def test_a_topic_of_one_peer_has_a_subscriber_and_a_larger_one_both_roles() -> None:
     for seed in range(20):
         work = made(seed=seed, topics_per_peer="1", publishers="share-of-topic", events=2_000)
         drawn = np.bincount(
@@ -225,27 +227,27 @@ def test_topics_of_one_peer_have_a_subscriber_and_those_of_more_have_both_roles(
         assert set(publishers_by_topic(work)) == set(np.flatnonzero(drawn > 1).tolist())
 
 
-def test_a_share_of_the_peers_publishes_and_subscribes_to_nothing() -> None:
+def test_a_share_of_the_peers_publishes_without_subscribing() -> None:
     work = made(publishers="share-of-peers", publisher_share=0.25, events=2_000)
     publishers, subscribers = set(work.publications.peer.tolist()), set(work.interests.peer)
     assert len(publishers) == 10 and len(subscribers) == 30
     assert not publishers & subscribers
 
 
-def test_anyone_publishes_to_any_topic() -> None:
+def test_any_peer_can_publish_to_any_topic() -> None:
     work = made(publishers="anyone", events=4_000)
     counts = np.bincount(work.publications.peer, minlength=len(HOSTS))
     assert chisquare(counts).pvalue > 0.01
     assert chisquare(np.bincount(work.publications.content, minlength=20)).pvalue > 0.01
 
 
-def test_events_follow_popularity_where_they_are_to() -> None:
+def test_events_follow_popularity_if_configured() -> None:
     work = made(publishers="anyone", events=20_000, event_topics="popularity")
     expected = Popularity("zipf").chances(20) * 20_000
     assert chisquare(np.bincount(work.publications.content, minlength=20), expected).pvalue > 0.01
 
 
-def test_each_topic_has_its_own_rate_where_it_is_to() -> None:
+def test_each_topic_has_its_own_rate_if_configured() -> None:
     work = made(rate_of="topic", events=10, rate_per_s=2.0, publishers="anyone")
     published = work.publications
     assert np.bincount(published.content).tolist() == [10] * 20
@@ -270,7 +272,7 @@ def test_events_without_any_possible_topic_are_an_error() -> None:
         ({"kind": "topics-uniform", "topic_sizes": "equal"}, "topic_sizes: expected drawn unless"),
     ],
 )
-def test_settings_that_exclude_each_other_are_refused(
+def test_settings_that_contradict_each_other_are_refused(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -279,7 +281,7 @@ def test_settings_that_exclude_each_other_are_refused(
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 64), st.floats(0.01, 5))
-def test_crashed_peers_return_in_time_and_crash_only_while_there(
+def test_crashed_peers_restart_in_time_and_only_running_peers_crash(
     seed: int, peers: int, share: float
 ) -> None:
     hosts = HOSTS[: min(peers, len(HOSTS))]
@@ -295,7 +297,7 @@ def test_crashed_peers_return_in_time_and_crash_only_while_there(
     assert not left_s
 
 
-def test_five_percent_of_the_peers_crash_in_a_minute() -> None:
+def test_five_percent_of_the_peers_crash_per_minute() -> None:
     steps = made(crashes_per_min=0.05, return_after_s="30..60", events=600, rate_per_s=1.0).churn
     kills = [step for step in steps if step.action == "kill-agent"]
     assert len(kills) == 0.05 * len(HOSTS) * 10 == len(steps) - len(kills)
@@ -303,6 +305,6 @@ def test_five_percent_of_the_peers_crash_in_a_minute() -> None:
     assert per_minute == dict.fromkeys(range(10), 2)
 
 
-def test_nobody_crashes_unless_asked() -> None:
+def test_no_peer_crashes_by_default() -> None:
     assert made().churn == ()
     assert made(churn=0.1).churn

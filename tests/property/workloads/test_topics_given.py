@@ -1,4 +1,4 @@
-"""Topics written by hand: what lines mean, and what is said of those that cannot be read."""
+"""Topics in the experiment file: the meaning of lines, and errors of lines that cannot be read."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ h1: 7 until 3
 EVENTS = "h1: 4 at 20 21\nh2: 1 at 20.5"
 
 
-def test_lines_say_who_wants_what_and_when() -> None:
+def test_lines_state_peers_topics_and_times() -> None:
     assert parse_subscriptions(LINES) == [
         ("h2", 1, 0, NEVER_US),
         ("h2", 4, 0, NEVER_US),
@@ -33,14 +33,14 @@ def test_lines_say_who_wants_what_and_when() -> None:
     ]
 
 
-def test_publications_are_in_the_order_of_their_times() -> None:
+def test_publications_are_ordered_by_time() -> None:
     assert parse_publications(EVENTS) == [
         (20_000_000, "h1", 4), (20_500_000, "h2", 1), (21_000_000, "h1", 4),
     ]  # fmt: skip
     assert parse_publications("") == []
 
 
-def test_the_workload_is_what_was_written_whatever_the_seed() -> None:
+def test_the_workload_is_as_written_for_any_seed() -> None:
     section = {"kind": "topics-given", "subscriptions": LINES, "publications": EVENTS}
     for seed in (1, 2):
         work = draw_workload(section, seed, ["h1", "h2", "h3"])
@@ -58,7 +58,7 @@ interests = st.lists(
 
 
 @given(interests)
-def test_what_is_printed_is_read(rows: list[tuple[int, int, int, int]]) -> None:
+def test_printed_lines_can_be_read(rows: list[tuple[int, int, int, int]]) -> None:
     text = "\n".join(f"h{h}: {t} from {f} until {f + d}" for h, t, f, d in rows)
     assert parse_subscriptions(text) == [
         (f"h{h}", t, f * 1_000_000, (f + d) * 1_000_000) for h, t, f, d in rows
@@ -88,7 +88,7 @@ def test_what_is_printed_is_read(rows: list[tuple[int, int, int, int]]) -> None:
         ({"subscriptions": "h1: 4", "publications": "h9: 4 at 1"}, "publications: expected hosts"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(given: dict[str, Any], message: str) -> None:
+def test_a_wrong_line_is_reported_in_one_line(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         settings = read_settings({"kind": "topics-given", **given}, TopicsGivenSettings)
         TopicsGiven.check_hosts(settings, ["h1", "h2"])

@@ -47,7 +47,7 @@ def test_follows_have_a_direction() -> None:
     assert len(links_of(read_graph(FOLLOWS, is_mutual=True))) > len(links_of(graph))
 
 
-def test_comments_further_columns_loops_and_repeats_are_read_over(tmp_path: Path) -> None:
+def test_comments_extra_columns_loops_and_repeats_are_ignored(tmp_path: Path) -> None:
     file = tmp_path / "graph.txt"
     file.write_text("% asym\n# users\n\n7 9 1 1300000000\n9\t7\n7 7\n7 9\n5 9 # last\n")
     graph = read_graph(file, is_mutual=False)
@@ -67,7 +67,7 @@ def test_comments_further_columns_loops_and_repeats_are_read_over(tmp_path: Path
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_a_malformed_file_is_named_with_its_line_and_the_form(
+def test_an_error_of_a_malformed_file_has_the_line_and_the_expected_form(
     text: str, found: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "graph.txt"
@@ -77,7 +77,7 @@ def test_a_malformed_file_is_named_with_its_line_and_the_form(
         read_graph(file, is_mutual=True)
 
 
-def test_a_file_of_bytes_is_no_edge_list(tmp_path: Path) -> None:
+def test_a_binary_file_is_no_edge_list(tmp_path: Path) -> None:
     file = tmp_path / "graph.txt"
     file.write_bytes(bytes(range(128, 256)) * 9)
     with pytest.raises(WorkloadError, match="^file: expected an edge list"):
@@ -85,7 +85,7 @@ def test_a_file_of_bytes_is_no_edge_list(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 122), st.integers(1, 5))
-def test_a_sample_grows_along_links_and_goes_on_where_a_component_ends(
+def test_a_sample_grows_along_links_and_continues_in_another_component(
     seed: int, count: int, starts: int
 ) -> None:
     graph = read_graph(FOLLOWS, is_mutual=False)
@@ -101,11 +101,11 @@ def test_a_sample_grows_along_links_and_goes_on_where_a_component_ends(
     for user in users:
         jumps += not near[user] & seen
         seen.add(user)
-    # The starts, and one for each component that no start was in.
+    # The starts, and one user for each component without a start.
     assert jumps <= starts + 1
 
 
-def test_a_search_visits_the_near_before_the_far() -> None:
+def test_a_search_visits_near_users_before_far_ones() -> None:
     chain = np.arange(9)
     graph = SocialGraph(10, chain, chain + 1)
     for seed in range(10):
@@ -114,7 +114,7 @@ def test_a_search_visits_the_near_before_the_far() -> None:
         assert far == sorted(far)
 
 
-def test_all_links_among_the_sample_are_interests_and_no_others() -> None:
+def test_interests_are_exactly_the_links_within_the_sample() -> None:
     graph = read_graph(FOLLOWS, is_mutual=False)
     users = sample_users(graph, 40, 3, np.random.default_rng(1))
     found = set(zip(*(column.tolist() for column in wanted_among(graph, users)), strict=True))
@@ -127,7 +127,7 @@ def test_all_links_among_the_sample_are_interests_and_no_others() -> None:
     assert found == brute and brute
 
 
-def test_friends_subscribe_to_each_other_and_nobody_to_itself() -> None:
+def test_friends_subscribe_to_each_other_and_no_user_to_itself() -> None:
     held = made().interests
     pairs = set(zip(held.peer.tolist(), held.content.tolist(), strict=True))
     assert pairs == {(topic, peer) for peer, topic in pairs}

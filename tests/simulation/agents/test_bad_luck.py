@@ -1,4 +1,4 @@
-"""What goes wrong at the worst moment: the winner of a vote dies, an event does not fit."""
+"""Rare failures: the winner of a vote crashes while votes are counted; an event is too large."""
 
 import networkx as nx
 import pytest
@@ -9,7 +9,7 @@ from tests.fixtures.static_overlay import Crowd, make_overlay, make_underlay
 from workloads.content.subscription import make_point
 
 
-def test_a_core_that_dies_while_votes_are_counted_leaves_a_tree_of_the_others() -> None:
+def test_a_core_that_crashes_while_votes_are_counted_is_not_in_the_tree() -> None:
     checked = 0
     for seed in range(3):
         underlay = make_underlay(24, seed)

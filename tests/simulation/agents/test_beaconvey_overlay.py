@@ -1,4 +1,4 @@
-"""The overlay of BeaConvey: plans of a master, carried by messages, and what happens in between."""
+"""The overlay of BeaConvey: plans of a master, sent by messages, with failures at any time."""
 
 from collections.abc import Callable
 from random import Random
@@ -32,7 +32,7 @@ SHARES = [Share(tuple(OwnInterest(0, t, 0, NEVER_US) for t in own)) for own in W
 
 
 def planned(seed: int = 1, **settings: Any) -> Rings:
-    """Peers that want topics, and have not started yet."""
+    """Peers with topics that have not started yet."""
     quick = {"collect_s": 2.0, "replan_s": 0.0, **settings}
     return Rings(PEERS, seed, BeaConveyOverlay, shares=SHARES, **quick)
 
@@ -47,14 +47,14 @@ def run_until(rings: Rings, is_over: Callable[[], bool], within_s: float = 40.0)
 
 
 def is_one(rings: Rings) -> bool:
-    """Whether all publish in the same epoch, on one ring, and follow one master."""
+    """Whether all peers publish in the same epoch, on one ring, and have one master."""
     peers = rings.protocols.values()
     is_agreed = len({(peer.current, peer.chief) for peer in peers}) == 1
     return is_agreed and all(peer.current > 0 for peer in peers) and not list(rings.wrong())
 
 
 def is_alone_in_use(rings: Rings) -> bool:
-    """Whether there is no ring besides that of the current epoch, and that of addresses."""
+    """Whether only the rings of the current epoch and of addresses exist."""
     return is_one(rings) and all(len(peer.rings) == 2 for peer in rings.protocols.values())
 
 
@@ -79,7 +79,7 @@ def test_the_first_epoch_is_the_overlay_of_the_offline_computation(overlay: Any)
 
 
 @pytest.mark.parametrize("at_s", [1.5, 4.4, 5.5, 7.6, 9.0])
-def test_the_death_of_a_master_is_survived_whenever_it_comes(at_s: float) -> None:
+def test_a_crash_of_the_master_at_any_time_is_survived(at_s: float) -> None:
     rings = planned(2).run(int(at_s * S))
     rings.kill([min(rings.addresses)])
     run_until(rings, lambda: is_alone_in_use(rings))
@@ -89,7 +89,7 @@ def test_the_death_of_a_master_is_survived_whenever_it_comes(at_s: float) -> Non
     assert {peer.chief for peer in rings.protocols.values()} == {min(rings.addresses)}
 
 
-def test_a_peer_that_comes_between_two_plans_is_placed_at_once_and_better_later() -> None:
+def test_a_peer_that_starts_between_plans_is_placed_at_once_and_better_later() -> None:
     rings = planned(3, replan_s=25.0)
     late = sorted(rings.addresses)[5]
     rings.run(S)
@@ -106,7 +106,7 @@ def test_a_peer_that_comes_between_two_plans_is_placed_at_once_and_better_later(
     assert overlay.ring.me.position % RANK_SPACING == 0
 
 
-def test_a_third_killed_at_once_is_repaired_and_planned_again() -> None:
+def test_after_a_third_crashes_the_ring_is_repaired_and_planned_again() -> None:
     rings = planned(4, replan_s=10.0, successors=8)
     run_until(rings, lambda: is_one(rings))
     rings.kill(Random(2).sample(rings.addresses, PEERS // 3))
@@ -118,7 +118,7 @@ def test_a_third_killed_at_once_is_repaired_and_planned_again() -> None:
 
 
 @pytest.mark.slow
-def test_the_parts_of_a_partition_plan_for_themselves_and_are_one_again_later() -> None:
+def test_the_parts_of_a_partition_make_plans_and_merge_later() -> None:
     rings = planned(6, replan_s=12.0)
     run_until(rings, lambda: is_one(rings))
     cut = links_between_halves(underlay_of(PEERS))
@@ -162,33 +162,33 @@ def test_only_the_master_plans() -> None:
     assert EpochBegun(5) in announced(overlay.on_message(3, 2, Commit(5)))
 
 
-def test_a_plan_that_did_not_begin_ends_with_the_next() -> None:
+def test_a_plan_that_was_not_committed_is_replaced_by_the_next() -> None:
     overlay = follower()
     overlay.on_message(2, 2, plan(5))
     assert EpochEnded(5) in announced(overlay.on_message(3, 2, plan(6)))
     assert sorted(overlay.rings) == [0, 6]
-    assert announced(overlay.on_message(4, 2, plan(4))) == []  # it would be older: ignored
+    assert announced(overlay.on_message(4, 2, plan(4))) == []  # It would be older and is ignored.
     overlay.on_message(5, 2, Commit(6))
     assert sorted(overlay.rings) == [0, 6] and overlay.current == 6
 
 
 def status_of(overlay: BeaConveyOverlay, now_us: int) -> Status:
-    """What it tells the master by then."""
+    """The last status that it sent to the master."""
     overlay._reports.forget()
     told = [e for e in overlay.on_timer(now_us, "work") if isinstance(e, Send)]
     (status,) = (e.message for e in told if isinstance(e.message, Status))
     return status
 
 
-def test_an_epoch_begins_when_layers_have_prepared_and_ends_when_they_are_drained() -> None:
+def test_an_epoch_begins_when_layers_are_prepared_and_ends_without_events() -> None:
     overlay = follower(prepare_s=60.0)
     overlay.on_message(2, 2, plan(5))
     overlay.on_announcement(2, PreparesEpoch(5))
     assert not status_of(overlay, 10 * S).is_settled
-    assert status_of(overlay, 70 * S).is_settled  # nobody waits for ever
+    assert status_of(overlay, 70 * S).is_settled  # a time limit applies
     overlay.on_message(71 * S, 2, Commit(5))
     overlay.on_message(72 * S, 2, plan(9))
-    assert status_of(overlay, 80 * S).is_settled  # no layer says that it prepares
+    assert status_of(overlay, 80 * S).is_settled  # No layer announces that it prepares.
     overlay.on_message(80 * S, 2, Commit(9))
     assert not status_of(overlay, 95 * S).is_drained
     overlay.on_announcement(95 * S, EpochDrained(5))
@@ -206,11 +206,11 @@ def master(*peers: PeerId) -> Master:
     return made
 
 
-def test_nothing_is_planned_before_all_is_known_and_quiet() -> None:
+def test_no_plan_before_all_topics_are_known_and_unchanged() -> None:
     made = master(1, 2)
     made.on_wants(0, 3, Wants(1, 1, 2, (3,)))
     made.on_status(0, 3, Status(1, 0, 0, 0, 0, False, True))
-    assert made.compute(10 * S) is None  # a piece of 3 is missing
+    assert made.compute(10 * S) is None  # One of 3 pieces is missing.
     made.on_wants(10 * S, 3, Wants(1, 0, 2, (4,)))
     assert made.compute(11 * S) is None
     compute = made.compute(15 * S)
@@ -218,14 +218,14 @@ def test_nothing_is_planned_before_all_is_known_and_quiet() -> None:
     assert made.compute(16 * S) is None  # one at a time
 
 
-def test_a_new_master_completes_an_epoch_that_began_for_some() -> None:
+def test_a_new_master_completes_an_epoch_that_began_for_some_peers() -> None:
     made = master()
     made.on_status(0, 1, Status(1, 8, 0, 2, 8, True, True))
     made.on_status(0, 2, Status(1, 0, 0, 0, 8, True, True))
     assert [one for one in made.advance(1) if one[0] == 2] == [(2, Commit(8))]
 
 
-def test_a_peer_that_did_not_listen_is_told_again() -> None:
+def test_a_message_is_repeated_to_a_peer_that_has_not_followed_it() -> None:
     made = master(1, 2)
     compute = made.compute(5 * S)
     assert compute is not None
@@ -239,7 +239,7 @@ def test_a_peer_that_did_not_listen_is_told_again() -> None:
     assert [peer for peer, _ in made.advance(14 * S)] == [1]
 
 
-def test_a_peer_that_came_later_publishes_as_soon_as_it_has_a_place() -> None:
+def test_a_late_peer_publishes_as_soon_as_it_has_a_position() -> None:
     made = master()
     made.on_status(0, 1, Status(1, 8, 0, 2, 8, True, True))
     made.on_status(0, 2, Status(1, 0, 0, 0, 8, False, True))
@@ -250,15 +250,15 @@ def reports(effects: Any) -> set[type]:
     return {type(e.message) for e in effects if isinstance(e, Send)} & {Status, Wants}
 
 
-def test_a_peer_reports_again_to_a_master_that_was_none_yet() -> None:
+def test_a_peer_reports_again_to_a_peer_that_has_become_master() -> None:
     overlay = follower()
     assert reports(overlay.on_timer(200_000, "report")) == {Status, Wants}
     assert reports(overlay.on_timer(2 * S, "work")) == set()
-    overlay.on_message(2 * S, 2, Belief(1 << 31))  # it still follows another one
+    overlay.on_message(2 * S, 2, Belief(1 << 31))  # It still follows another master.
     assert reports(overlay.on_timer(3 * S, "work")) == {Status, Wants}
 
 
-def test_a_peer_is_placed_beside_the_one_with_most_common_topics() -> None:
+def test_a_late_peer_is_placed_beside_the_peer_with_most_common_topics() -> None:
     layout = Layout(8, 3, {1: 0, 2: RANK_SPACING, 3: 2 * RANK_SPACING}, {})
     assert layout.place_beside(3) == 2 * RANK_SPACING + RANK_SPACING // 2
     layout.position[4] = 2 * RANK_SPACING + RANK_SPACING // 2
@@ -268,7 +268,7 @@ def test_a_peer_is_placed_beside_the_one_with_most_common_topics() -> None:
     assert [one.peer for one in part.predecessors] == [2, 1]
 
 
-def test_whatever_a_master_says_the_answer_can_be_sent() -> None:
+def test_the_answer_to_any_message_of_a_master_can_be_sent() -> None:
     hostile, overlay = Hostile(3), follower()
     agent = Agent(50, 1, overlay)
     kinds = (Plan, Plan, Commit, Retire, *BeaConveyOverlay.messages)

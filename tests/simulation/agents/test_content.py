@@ -1,4 +1,4 @@
-"""The content layer on scripted trees: everything that is owed arrives, once, and little else."""
+"""The content layer on scripted trees: every owed event arrives once, with few extra messages."""
 
 from collections import Counter
 from itertools import groupby, pairwise
@@ -36,7 +36,7 @@ def still(peers: int, seed: int = 1, loss_percent: float = 0.0, **settings: obje
 
 
 def moved(net: Trees, at_s: float, version: int, edges: list[Edge]) -> list[Edge]:
-    """One link of a tree is replaced by another, within a second, each end in its own time."""
+    """One link of a tree is replaced within a second; each end changes at a different time."""
     graph = nx.Graph(edges)
     gone = edges[net.chance.randrange(len(edges))]
     graph.remove_edge(*gone)
@@ -54,7 +54,7 @@ def assert_exact(net: Trees, settle_s: float = 5.0) -> None:
 
 
 def truly_received(net: Trees, edges: list[Edge]) -> Counter[tuple[str, int]]:
-    """Who has to receive which event over a tree, by paths to those with a subscription."""
+    """The peers that must receive each event on a tree: those on paths to subscribers."""
     workload = net.drawn
     paths = dict(nx.all_pairs_shortest_path(nx.Graph(edges)))
     wanted: Counter[tuple[str, int]] = Counter()
@@ -67,7 +67,7 @@ def truly_received(net: Trees, edges: list[Edge]) -> Counter[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "zipf"])
-def test_on_a_tree_that_is_still_events_take_the_paths_to_subscribers_and_no_other(
+def test_on_a_constant_tree_events_take_exactly_the_paths_to_subscribers(
     distribution: str,
 ) -> None:
     for seed in range(5):
@@ -81,7 +81,7 @@ def test_on_a_tree_that_is_still_events_take_the_paths_to_subscribers_and_no_oth
         assert net.sent("Offer") == 0
 
 
-def test_with_one_packet_in_fifty_lost_on_every_link_nothing_is_missing() -> None:
+def test_with_two_percent_loss_on_every_link_no_event_is_missing() -> None:
     for seed in range(10):
         net = still(20, seed, 2.0).run(40)
         assert_exact(net)
@@ -89,8 +89,8 @@ def test_with_one_packet_in_fifty_lost_on_every_link_nothing_is_missing() -> Non
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_tree_changes_in_every_way_while_events_flow(seed: int) -> None:
-    """Links move, an inner peer dies, its children join again, it returns, a new tree follows."""
+def test_events_arrive_while_the_tree_changes_in_every_way(seed: int) -> None:
+    """Links move, an inner peer crashes, its children rejoin, it restarts, a new tree follows."""
     net = Trees(20, seed, 2.0, events=400)
     edges = net.tree(0.5, 1, net.random_tree(), over_s=1.0)
     net.use(0.5, 1)
@@ -119,7 +119,7 @@ def test_the_tree_changes_in_every_way_while_events_flow(seed: int) -> None:
     )
 
 
-def test_a_tree_in_two_pieces_for_long_makes_good_what_was_missed() -> None:
+def test_after_a_long_partition_of_the_tree_missed_events_are_delivered() -> None:
     for seed in range(5):
         net = Trees(16, seed, events=300)
         edges = net.tree(0.5, 1, net.random_tree())
@@ -130,7 +130,7 @@ def test_a_tree_in_two_pieces_for_long_makes_good_what_was_missed() -> None:
         assert_exact(net)
 
 
-def test_a_link_that_only_one_end_has_for_a_while_loses_nothing() -> None:
+def test_a_link_that_temporarily_has_one_end_loses_no_event() -> None:
     net = Trees(6, subscriptions=0)
     chain = [(n, n + 1) for n in range(5)]
     net.tree(0.5, 1, chain, over_s=8.0)
@@ -144,7 +144,7 @@ def test_a_link_that_only_one_end_has_for_a_while_loses_nothing() -> None:
     assert_exact(net)
 
 
-def test_cycles_for_a_while_end_in_the_right_state() -> None:
+def test_temporary_cycles_end_in_the_correct_state() -> None:
     for seed in range(3):
         net = Trees(12, seed)
         edges = net.random_tree()
@@ -159,7 +159,7 @@ def test_cycles_for_a_while_end_in_the_right_state() -> None:
         assert {pair for pair in received if pair[1] > 160} == late
 
 
-def test_peers_that_come_late_get_what_is_published_from_then_on() -> None:
+def test_late_peers_get_the_events_published_after_their_start() -> None:
     for seed in range(3):
         net = Trees(12, seed)
         net.tree(0.5, 1, net.random_tree(without=range(9)))
@@ -175,7 +175,7 @@ def test_peers_that_come_late_get_what_is_published_from_then_on() -> None:
         assert late and not [row for row in late if row[3]["event_id"] in first]
 
 
-def test_a_newcomer_in_the_new_tree_only_gets_events_of_the_old_one() -> None:
+def test_a_late_peer_that_is_only_in_the_new_tree_gets_events_of_the_old_one() -> None:
     net = Trees(6, subscriptions=0, events=100)
     chain = [(0, 1), (1, 2), (2, 3), (3, 4)]
     net.tree(0.5, 1, chain)
@@ -191,7 +191,7 @@ def test_a_newcomer_in_the_new_tree_only_gets_events_of_the_old_one() -> None:
     assert len([row for row in net.recorded("delivered") if row[1] == "h6"]) > 50
 
 
-def test_a_publisher_without_links_keeps_its_events_until_it_has_some() -> None:
+def test_a_publisher_without_links_keeps_its_events_until_it_has_links() -> None:
     net = Trees(4, subscriptions=0)
     for number in range(4):
         net.want(number, EVERYTHING)
@@ -221,14 +221,14 @@ def test_without_any_subscription_no_event_is_sent() -> None:
     assert net.sent("Event") == 0
 
 
-def test_the_largest_event_fits_into_a_datagram() -> None:
+def test_the_largest_event_fits_in_a_datagram() -> None:
     net = still(6, payload_bytes=MAX_PAYLOAD_BYTES, events=20).run(30)
     assert_exact(net)
     with pytest.raises(msgspec.ValidationError, match="payload_bytes"):
         draw_workload({"kind": "content-zipf", "payload_bytes": MAX_PAYLOAD_BYTES + 1}, 1, ["h1"])
 
 
-def test_an_event_on_its_way_to_somebody_who_unsubscribes_is_not_delivered() -> None:
+def test_an_event_for_a_peer_that_unsubscribes_meanwhile_is_not_delivered() -> None:
     net = Trees(3, subscriptions=0, events=40)
     net.want(2, EVERYTHING, until_s=10.501)  # an event was published at 10.5
     net.want(2, EVERYTHING, from_s=11.5)
@@ -243,7 +243,7 @@ def test_an_event_on_its_way_to_somebody_who_unsubscribes_is_not_delivered() -> 
     assert not got & set(range(15, 29)) and set(range(31, 41)) <= got
 
 
-def test_covered_subscriptions_come_back_when_what_hid_them_goes() -> None:
+def test_covered_subscriptions_return_when_the_covering_one_is_removed() -> None:
     net = Trees(4, subscriptions=0, events=100)
     narrow = subscribe({0: (0, 5)})
     net.want(2, EVERYTHING, until_s=12)
@@ -256,7 +256,7 @@ def test_covered_subscriptions_come_back_when_what_hid_them_goes() -> None:
     assert not wasted
 
 
-def test_merging_changes_what_links_are_told_and_not_where_events_go() -> None:
+def test_merging_changes_filters_but_not_the_paths_of_events() -> None:
     known, received = {}, {}
     for merging in (False, True):
         net = still(20, 2, subscriptions=6, attributes=2, merging=merging).run(25)
@@ -269,7 +269,7 @@ def test_merging_changes_what_links_are_told_and_not_where_events_go() -> None:
     assert known[True] < 0.9 * known[False]
 
 
-def test_a_peer_that_restarts_unnoticed_is_told_everything_again() -> None:
+def test_a_peer_that_restarts_unnoticed_gets_all_filters_again() -> None:
     for seed in range(5):
         net = still(12, seed, events=300)
         for number in range(0, 12, 3):
@@ -280,7 +280,7 @@ def test_a_peer_that_restarts_unnoticed_is_told_everything_again() -> None:
         assert net.sent("StateWanted") > 0
 
 
-def test_links_cut_for_longer_than_a_message_is_repeated_heal_by_themselves() -> None:
+def test_links_cut_for_longer_than_retransmissions_last_recover() -> None:
     """Every message is given up, and the tree does not change."""
     net = still(6, events=400)
     for host in net.hosts[:3]:
@@ -322,7 +322,7 @@ def test_one_seed_twice_gives_the_same_records() -> None:
     assert runs[0] == runs[1]
 
 
-def test_strange_messages_do_no_harm() -> None:
+def test_malformed_messages_have_no_effect() -> None:
     net = still(4).run(12)
     protocol, chance = net.protocols[0], Random(1)
     point = make_point([1, 2, 3]).number
@@ -342,7 +342,7 @@ def test_strange_messages_do_no_harm() -> None:
     assert_exact(net)
 
 
-def test_the_history_is_announced_and_a_new_tree_asked_for() -> None:
+def test_the_history_is_announced_and_a_new_tree_requested() -> None:
     net = Trees(1, recalculate_every_events=20, events=50, history_every_events=5)
     net.use(0.5, 3)
     peer = net.start().run(9).protocols[0]
@@ -355,7 +355,7 @@ def test_the_history_is_announced_and_a_new_tree_asked_for() -> None:
     assert history[-1].window() == EventWindow(50, ((1 << 50) - 1).to_bytes(7))
 
 
-def test_many_peers_and_a_rebuild_while_they_come_and_go() -> None:
+def test_many_peers_and_a_new_tree_under_churn() -> None:
     net = Trees(150, 4, events=600, match=0.05, rate_per_s=20.0, routers=60)
     edges = net.tree(0.5, 1, net.random_tree(), over_s=1.0)
     net.use(0.5, 1)
@@ -379,7 +379,7 @@ def test_many_peers_and_a_rebuild_while_they_come_and_go() -> None:
 
 
 def mended(net: Trees, at_s: float, edges: list[Edge], away: list[int]) -> list[Edge]:
-    """The tree without some peers, its pieces joined again at random."""
+    """The tree without some peers, its parts joined again at random."""
     graph = nx.Graph(edges)
     graph.add_nodes_from(range(net.peers))
     graph.remove_nodes_from(away)

@@ -1,10 +1,10 @@
-"""Content on families of trees, each tree used by some of the publishers, side by side."""
+"""Content on families of trees: each tree is used by some of the publishers at the same time."""
 
 from tests.fixtures.whole_runs import WholeRun
 
 
 def in_trouble(core_paths: str) -> WholeRun:
-    """A new tree, or family, is built while events flow; packets are lost and a core dies."""
+    """A new tree or family is built while events flow, packets are lost and a core crashes."""
     run = WholeRun(
         16, 120, seed=3, loss_percent=1.0, core_paths=core_paths, cores=4, recalculate_s=14.0
     ).run(22)
@@ -24,7 +24,7 @@ def test_an_event_stays_on_its_own_version_of_a_family() -> None:
     assert run.sent["sent_Offer"] == 0
 
 
-def test_a_new_family_takes_over_with_as_few_offers_as_a_new_tree() -> None:
+def test_the_change_to_a_new_family_needs_as_few_offers_as_to_a_new_tree() -> None:
     runs = {core_paths: in_trouble(core_paths) for core_paths in ("tree", "apsp")}
     for run in runs.values():
         delivery = run.delivery()

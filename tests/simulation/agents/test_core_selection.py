@@ -1,4 +1,4 @@
-"""Core selection: what peers agree on without an overview is what one with it would choose."""
+"""Core selection: peers agree on the cores that a central computation selects."""
 
 from collections import Counter
 from random import Random
@@ -52,7 +52,7 @@ def potential(graph: nx.Graph, peer: PeerId) -> float:
 
 
 def scores(strategy: str, graph: nx.Graph, held: dict[PeerId, EventWindow]) -> dict[PeerId, float]:
-    """How good each peer is, by somebody who sees everything."""
+    """The score of each peer by a central computation."""
     if strategy == "spath":
         lengths = dict(nx.all_pairs_dijkstra_path_length(graph))
         return {peer: -sum(lengths[peer].values()) for peer in graph}
@@ -85,7 +85,7 @@ def test_the_cores_are_those_of_a_central_computation(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["spath", "maxpath", "cneigh", "spotent", "sim"])
-def test_interests_weigh_as_the_formula_says(strategy: str) -> None:
+def test_weights_with_interests_follow_the_formula(strategy: str) -> None:
     for seed in range(3):
         underlay = make_underlay(30, seed)
         graph = make_overlay(underlay, seed)
@@ -98,7 +98,7 @@ def test_interests_weigh_as_the_formula_says(strategy: str) -> None:
         }
         crowd = Crowd(underlay, graph, seed, windows=held, **settings).run(12)
         found = scores(strategy, weighted(graph, held), held)
-        if strategy == "sim":  # whose sums are rounded in another way
+        if strategy == "sim":  # sums are rounded in a different order
             chosen = [found[core] for core in crowd.cores()]
             assert chosen == pytest.approx(sorted(found.values(), reverse=True)[:8], abs=1e-3)
         else:
@@ -106,11 +106,11 @@ def test_interests_weigh_as_the_formula_says(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("nothing", [EventWindow(0, b""), EventWindow(500, b""), None])
-def test_sim_does_not_choose_peers_that_had_no_events(nothing: EventWindow | None) -> None:
+def test_sim_does_not_select_peers_without_events(nothing: EventWindow | None) -> None:
     underlay = make_underlay(30, 1)
     graph = make_overlay(underlay, 1)
     held = windows(graph, 1)
-    silent = sorted(graph)[:12]  # of the lowest addresses, which win among equals
+    silent = sorted(graph)[:12]  # the lowest addresses, which win ties
     told = {**held, **dict.fromkeys(silent, nothing)}
     given = {peer: window for peer, window in told.items() if window is not None}
     crowd = Crowd(
@@ -119,7 +119,7 @@ def test_sim_does_not_choose_peers_that_had_no_events(nothing: EventWindow | Non
     assert not {*crowd.cores()} & {*silent}
 
 
-def test_sim_adds_similarities_up_or_takes_their_mean() -> None:
+def test_sim_uses_the_sum_or_the_mean_of_similarities() -> None:
     links = {1: Link(5, 5, 0.5), 2: Link(5, 0, 0.0), 3: Link(5, 5, 0.1)}
     assert vote("sim", 7, links, "mean", Random(1)) == (7, pytest.approx(0.2))
     assert vote("sim", 7, links, "sum", Random(1)) == (7, pytest.approx(0.6))
@@ -151,7 +151,7 @@ def test_both_ends_of_a_link_use_the_same_weight() -> None:
             assert link.weight_us == right[a][b]["weight"]
 
 
-def test_a_link_to_a_peer_without_events_has_the_whole_dissimilarity() -> None:
+def test_a_link_to_a_peer_without_events_has_maximum_dissimilarity() -> None:
     underlay = make_underlay(30, 5)
     graph = make_overlay(underlay, 5)
     silent = sorted(graph)[:6]
@@ -163,7 +163,7 @@ def test_a_link_to_a_peer_without_events_has_the_whole_dissimilarity() -> None:
             assert link.dissimilarity_us == (0 if other in silent else ALPHA_US)
 
 
-def test_random_cores_differ_from_seed_to_seed_and_come_from_all_peers() -> None:
+def test_random_cores_differ_between_seeds_and_include_all_peers() -> None:
     chosen: Counter[PeerId] = Counter()
     for seed in range(8):
         underlay = make_underlay(20, 1)
@@ -173,7 +173,7 @@ def test_random_cores_differ_from_seed_to_seed_and_come_from_all_peers() -> None
     assert len(chosen) > 12 and max(chosen.values()) < 8
 
 
-def test_one_ballot_and_one_call_a_tree_link_whatever_the_strategy() -> None:
+def test_any_strategy_costs_one_ballot_and_one_call_for_each_tree_link() -> None:
     underlay = make_underlay(40, 2)
     graph = make_overlay(underlay, 2)
     sent = Crowd(underlay, graph, 2, strategy="spotent").run(9).sent
@@ -183,7 +183,7 @@ def test_one_ballot_and_one_call_a_tree_link_whatever_the_strategy() -> None:
     assert sent["sent_LinkReport"] >= 39
 
 
-def test_many_links_travel_in_parts_that_fit_into_datagrams() -> None:
+def test_many_links_are_sent_in_parts_that_fit_in_datagrams() -> None:
     chance = Random(1)
     weights_us = {peer: chance.randrange(1, 10**6) for peer in range(1_000, 1_700)}
     below = SelectionRound(1, 5, ())
@@ -193,7 +193,7 @@ def test_many_links_travel_in_parts_that_fit_into_datagrams() -> None:
     above = SelectionRound(1, None, [900])
     reports = below.reports()
     chance.shuffle(reports)
-    for report in (*reports[:3], *reports):  # some come twice
+    for report in (*reports[:3], *reports):  # Some arrive twice.
         datagram = encode(Datagram(report, 0, 1, 1, 2, 3, 4))
         assert len(datagram) <= MAX_DATAGRAM_BYTES
         above.on_links(900, decode(datagram).content)
@@ -202,7 +202,7 @@ def test_many_links_travel_in_parts_that_fit_into_datagrams() -> None:
     assert sorted(above.links, key=repr) == sorted(below.links, key=repr)
 
 
-def test_paths_through_a_peer_are_counted_as_by_networkx() -> None:
+def test_the_number_of_paths_through_a_peer_equals_networkx() -> None:
     for seed in range(5):
         chance = Random(seed)
         graph = nx.connected_watts_strogatz_graph(40, 4, 0.3, seed=seed)
@@ -214,7 +214,7 @@ def test_paths_through_a_peer_are_counted_as_by_networkx() -> None:
         assert found.tolist() == pytest.approx([2 * right[n] for n in range(40)])
 
 
-def test_an_overlay_in_two_pieces_has_its_cores_in_the_larger() -> None:
+def test_a_partitioned_overlay_has_its_cores_in_the_larger_part() -> None:
     links = [PeerLinks(n, (n + 1,), (10,)) for n in range(5)] + [PeerLinks(50, (51,), (1,))]
     graph = WeightedGraph(links)
     assert graph.select("spath", 1) in ([2], [3])
@@ -228,7 +228,7 @@ def test_a_peer_without_neighbours_votes_for_itself() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["spotent", "spath"])
-def test_a_selection_survives_the_death_of_peers_that_were_called(strategy: str) -> None:
+def test_a_selection_survives_crashes_of_selected_peers(strategy: str) -> None:
     for seed in range(4):
         underlay = make_underlay(40, seed, 2.0)
         graph = make_overlay(underlay, seed)
@@ -244,7 +244,7 @@ def test_a_selection_survives_the_death_of_peers_that_were_called(strategy: str)
 
 
 @pytest.mark.parametrize("strategy", ["spotent", "maxpath"])
-def test_a_leader_that_dies_while_votes_are_counted_is_replaced(strategy: str) -> None:
+def test_a_leader_that_crashes_while_votes_are_counted_is_replaced(strategy: str) -> None:
     for seed in range(4):
         underlay = make_underlay(40, seed, 2.0)
         graph = make_overlay(underlay, seed)
@@ -278,7 +278,7 @@ def test_one_seed_gives_the_same_records_twice() -> None:
         ({"settle_s": -1.0}, "settle_s: expected 0 or more"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], found: str) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, Any], found: str) -> None:
     for routing in (CoreRouting, SpanningTreeRouting):
         read_settings(routing.Settings, "routing.", {})
     with pytest.raises(ExperimentError, match=f"routing.{found}"):

@@ -1,5 +1,7 @@
-"""The routing tree T: a tree over all peers, the one that a central computation gives, whatever is
-lost, dies, comes late or is cut off meanwhile."""
+"""The routing tree T is a tree of all peers, and equals that of a central computation.
+
+This holds with packet loss, crashes, late peers and partitions.
+"""
 
 from random import Random
 from typing import Any
@@ -26,7 +28,7 @@ def crowd(seed: int, loss_percent: float = 0.0, **settings: Any) -> Crowd:
 
 
 def expected_tree(graph: nx.Graph, cores: tuple[PeerId, ...]) -> nx.Graph:
-    """T by somebody who sees everything: see `agents.routing.cores.core_tree` for the rule."""
+    """T by a central computation; `agents.routing.cores.core_tree` has the rule."""
     to_root = nx.single_source_dijkstra_path(graph, cores[0])
     _, to_relay = nx.multi_source_dijkstra(graph, set(cores))
     backbone = {peer for core in cores for peer in to_root[core]}
@@ -51,7 +53,7 @@ def test_the_tree_is_that_of_a_central_computation(loss_percent: float) -> None:
         assert {*map(frozenset, tree.edges)} == {*map(frozenset, right.edges)}
 
 
-def test_the_tree_follows_interests_too() -> None:
+def test_the_tree_also_depends_on_interests() -> None:
     for seed in range(4):
         underlay = make_underlay(PEERS, seed, 2.0)
         graph = make_overlay(underlay, seed)
@@ -62,7 +64,7 @@ def test_the_tree_follows_interests_too() -> None:
         assert {*map(frozenset, one.check_tree().edges)} == {*map(frozenset, right.edges)}
 
 
-def test_each_peer_records_its_relay_and_the_weight_of_the_way() -> None:
+def test_each_peer_records_its_relay_and_the_weight_of_its_path() -> None:
     one = crowd(1).run(18)
     graph, cores = weighted(one.graph, {}), one.cores()
     weight_us, paths = nx.multi_source_dijkstra(graph, set(cores))
@@ -91,7 +93,7 @@ def test_records_of_links_add_up_to_the_tree() -> None:
 
 
 @pytest.mark.parametrize("victims", ["leader", "root core", "two cores", "all cores", "peers"])
-def test_the_tree_is_mended_after_deaths(victims: str) -> None:
+def test_the_tree_is_repaired_after_crashes(victims: str) -> None:
     checked = 0
     for seed in range(3):
         one = crowd(seed, (0.0, 2.0, 5.0)[seed % 3]).run(16)
@@ -110,7 +112,7 @@ def test_the_tree_is_mended_after_deaths(victims: str) -> None:
     assert checked >= 3
 
 
-def test_if_the_root_core_dies_the_next_takes_its_place_without_a_selection() -> None:
+def test_if_the_root_core_crashes_the_next_core_replaces_it_without_a_selection() -> None:
     one = crowd(0).run(16)
     first, second = one.cores()[:2]
     one.kill(first).run(40).check_tree()
@@ -120,7 +122,7 @@ def test_if_the_root_core_dies_the_next_takes_its_place_without_a_selection() ->
     assert roots == {second}
 
 
-def test_late_peers_get_their_place_in_the_tree_that_is_in_use() -> None:
+def test_late_peers_join_the_tree_in_use() -> None:
     for seed in range(6):
         chance = Random(seed)
         underlay = make_underlay(PEERS, seed, (0.0, 2.0, 5.0)[seed % 3])
@@ -131,7 +133,7 @@ def test_late_peers_get_their_place_in_the_tree_that_is_in_use() -> None:
         assert len(one.recorded("cores_selected")) == 1
 
 
-def test_peers_that_come_and_go_leave_a_tree_behind() -> None:
+def test_after_churn_a_tree_remains() -> None:
     for seed in range(3, 7):
         one, chance = crowd(seed, (0.0, 2.0, 5.0)[seed % 3]).run(15), Random(seed)
         for peer in chance.sample(sorted(one.listener), 10):
@@ -142,7 +144,7 @@ def test_peers_that_come_and_go_leave_a_tree_behind() -> None:
         one.run(70).check_tree()
 
 
-def test_a_partition_leaves_a_tree_on_each_side_and_one_when_it_heals() -> None:
+def test_a_partition_has_a_tree_on_each_side_and_one_after_it_heals() -> None:
     for seed in range(3):
         underlay = two_sides(20)
         graph = make_overlay(underlay, seed, near=3, far=3)
@@ -169,7 +171,7 @@ def test_a_new_version_is_built_while_the_old_one_is_used_and_then_dropped() -> 
         for listener in one.listener.values():
             if listener.current and listener.current not in seen:
                 seen.append(listener.current)
-                one.check_tree(listener.current)  # complete before anybody uses it
+                one.check_tree(listener.current)  # complete before any peer uses it
             assert not listener.current or not listener.trees[listener.current].is_dropped
     assert len(seen) >= 3
     assert seen == sorted(seen)
@@ -180,7 +182,7 @@ def test_a_new_version_is_built_while_the_old_one_is_used_and_then_dropped() -> 
     assert {values["version"] for values in one.recorded("tree_dropped")} <= set(seen)
 
 
-def test_the_layer_above_can_have_the_tree_recalculated_once_by_many() -> None:
+def test_several_requests_of_the_layer_above_cause_one_recalculation() -> None:
     one = crowd(4).run(15)
     first = one.current()
     for peer in sorted(one.listener):
@@ -194,7 +196,7 @@ def test_the_layer_above_can_have_the_tree_recalculated_once_by_many() -> None:
 
 
 @pytest.mark.parametrize("heard_for_s", [0.0, 0.3])
-def test_a_wish_for_a_new_tree_outlives_the_leader_and_others_on_its_way(
+def test_a_request_for_a_new_tree_survives_crashes_of_the_leader_and_forwarders(
     heard_for_s: float,
 ) -> None:
     checked = 0
@@ -211,7 +213,7 @@ def test_a_wish_for_a_new_tree_outlives_the_leader_and_others_on_its_way(
     assert checked >= 3
 
 
-def test_a_wish_for_a_new_tree_survives_the_restart_of_the_leader() -> None:
+def test_a_request_for_a_new_tree_survives_the_restart_of_the_leader() -> None:
     for seed in range(4):
         one = crowd(seed).run(15)
         first, (leader,) = one.current(), one.leaders()
@@ -222,7 +224,7 @@ def test_a_wish_for_a_new_tree_survives_the_restart_of_the_leader() -> None:
         assert one.current() > first
 
 
-def test_a_family_is_recalculated_by_who_is_tired_of_one_of_its_versions() -> None:
+def test_a_family_is_recalculated_after_a_request_for_one_of_its_versions() -> None:
     one = crowd(4, core_paths="apsp").run(15)
     members = {values["version"] for values in one.recorded("tree_link_added")}
     assert len(members) > 1
@@ -231,7 +233,7 @@ def test_a_family_is_recalculated_by_who_is_tired_of_one_of_its_versions() -> No
     assert len(one.recorded("cores_selected")) == 2
 
 
-def test_the_baseline_is_the_minimum_delay_spanning_tree() -> None:
+def test_the_baseline_mst_is_the_minimum_delay_spanning_tree() -> None:
     for seed in range(4):
         underlay = make_underlay(PEERS, seed)
         graph = make_overlay(underlay, seed)
@@ -241,7 +243,7 @@ def test_the_baseline_is_the_minimum_delay_spanning_tree() -> None:
         assert one.sent["sent_ParentList"] == PEERS - 1
 
 
-def test_the_baseline_is_repaired_like_any_tree() -> None:
+def test_the_baseline_mst_is_repaired_like_other_trees() -> None:
     for seed in range(3):
         underlay = make_underlay(PEERS, seed, (0.0, 2.0, 5.0)[seed % 3])
         graph = make_overlay(underlay, seed)
@@ -253,7 +255,7 @@ def test_the_baseline_is_repaired_like_any_tree() -> None:
             one.run(70).check_tree()
 
 
-def test_offers_that_make_no_sense_are_not_followed() -> None:
+def test_invalid_offers_are_ignored() -> None:
     tree = CoreTree(1, 5, (9, 8), 0, is_rooted=False)
     mine, foreign = CorePath(9, 3, (9, 1, 4)), CorePath(7, 3, (7, 4))
     astray = CorePath(9, 3, (9, 3))
@@ -269,7 +271,7 @@ def test_offers_that_make_no_sense_are_not_followed() -> None:
     assert tree.root is None
 
 
-def test_a_peer_on_the_way_of_a_core_takes_that_way_as_its_own() -> None:
+def test_a_peer_on_the_path_of_a_core_uses_that_path() -> None:
     tree = CoreTree(1, 5, (9, 8), 0, is_rooted=False)
     tree.take_offer(4, CoreSpt(5, 1, CorePath(9, 30, (9, 4)), None))
     tree.take_offer(8, CoreSpt(5, 1, None, CorePath(8, 0, (8,))))
@@ -280,7 +282,7 @@ def test_a_peer_on_the_way_of_a_core_takes_that_way_as_its_own() -> None:
     assert tree.role == BACKBONE_CHILD
 
 
-def test_a_heavier_way_to_the_root_core_has_to_wait() -> None:
+def test_a_heavier_path_to_the_root_core_is_used_only_later() -> None:
     tree = CoreTree(1, 5, (9,), 0, is_rooted=False)
     tree.take_offer(4, CoreSpt(5, 1, CorePath(9, 30, (9, 4)), None))
     tree.take_offer(3, CoreSpt(5, 1, CorePath(9, 50, (9, 6, 3)), None))
@@ -289,7 +291,9 @@ def test_a_heavier_way_to_the_root_core_has_to_wait() -> None:
     tree.lose(4)
     tree.choose(200, lambda _: 10, hold_us=50)
     assert tree.root is None and tree.is_holding(200)
-    tree.take_offer(2, CoreSpt(5, 1, CorePath(9, 30, (9, 2)), None))  # as light as the lost one
+    tree.take_offer(
+        2, CoreSpt(5, 1, CorePath(9, 30, (9, 2)), None)
+    )  # equal to that of the lost one
     tree.choose(210, lambda _: 10, hold_us=50)
     assert tree.root is not None and tree.root.via == 2
     tree.lose(2)
@@ -300,7 +304,7 @@ def test_a_heavier_way_to_the_root_core_has_to_wait() -> None:
 
 
 @pytest.mark.parametrize("loss_percent", [0.0, 3.0])
-def test_cores_can_be_joined_by_all_shortest_paths_between_them(loss_percent: float) -> None:
+def test_cores_can_be_joined_by_the_shortest_paths_between_all_pairs(loss_percent: float) -> None:
     for seed in range(2):
         one = crowd(seed, loss_percent, core_paths="apsp", recalculate_s=20.0).run(18)
         graph, cores = weighted(one.graph, {}), one.cores()

@@ -1,4 +1,4 @@
-"""One seed gives the same bytes, whatever the seed of Python's hashes."""
+"""One seed gives the same bytes with any seed of Python's hashes."""
 
 import os
 import subprocess
@@ -92,6 +92,6 @@ def test_the_same_seed_gives_the_same_bytes(reference: str, hash_seed: str, tmp_
     assert digest(tmp_path, hash_seed) == reference
 
 
-def test_another_seed_gives_other_bytes(reference: str, tmp_path: Path) -> None:
+def test_another_seed_gives_different_bytes(reference: str, tmp_path: Path) -> None:
     other = digest(tmp_path, "0", seed=2).split()
     assert all(a != b for a, b in zip(other[:3], reference.split()[:3], strict=True))

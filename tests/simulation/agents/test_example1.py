@@ -1,4 +1,4 @@
-"""Example 1 of the paper, from its file: what following the network saves, and what it costs."""
+"""Example 1 of the paper, from its file: what an overlay along the underlay saves and costs."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ EXAMPLE = Path(__file__).parents[3] / "experiments" / "example1.toml"
 
 @dataclass(frozen=True)
 class Case:
-    """What one overlay of the example came to."""
+    """The measurements of one overlay of the example."""
 
     delivery: Delivery
     links_given: set[frozenset[str]]
@@ -89,7 +89,7 @@ def workload_of(wanted: Experiment, hosts: tuple[str, ...]) -> DrawnContent:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_following_the_network_saves_messages_and_delay_for_a_few_false_positives(
+def test_the_overlay_along_the_underlay_saves_messages_and_delay_for_few_false_positives(
     seed: int,
 ) -> None:
     containment, underlay = play("containment", seed), play("underlay", seed)
@@ -101,7 +101,7 @@ def test_following_the_network_saves_messages_and_delay_for_a_few_false_positive
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("label", ["containment", "underlay"])
-def test_every_subscriber_gets_what_it_wants_over_the_links_given(label: str, seed: int) -> None:
+def test_every_subscriber_gets_its_events_over_the_given_links(label: str, seed: int) -> None:
     case = play(label, seed)
     assert case.delivery.published == 100
     assert case.delivery.steady.expected > 250 and case.delivery.steady.is_exact

@@ -1,4 +1,4 @@
-"""Discovery, cores and events together: every event to everybody who wants it, exactly once."""
+"""Discovery, cores and events together: every event reaches every subscriber exactly once."""
 
 from dataclasses import replace
 from typing import Any
@@ -54,7 +54,7 @@ def lossy(underlay: Underlay, percent: float) -> Underlay:
 
 
 def play(wanted: Experiment, loss_percent: float = 0, kill_cores: int = 0) -> Delivery:
-    """Run an experiment, kill some cores in the middle, and settle the account."""
+    """Run an experiment, crash some cores during it, and compare deliveries with the oracle."""
     underlay = lossy(make_underlay(wanted), loss_percent)
     rows: list[Any] = []
     simulator = Simulator(underlay, seed=wanted.seed, record=lambda *row: rows.append(row))
@@ -80,7 +80,7 @@ def play(wanted: Experiment, loss_percent: float = 0, kill_cores: int = 0) -> De
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["cores", "mst"])
-def test_everybody_gets_every_event_once_when_nothing_fails(kind: str, seed: int) -> None:
+def test_without_failures_every_subscriber_gets_every_event_once(kind: str, seed: int) -> None:
     delivery = play(experiment(seed, kind=kind))
     assert delivery.published == EVENTS
     assert delivery.steady.expected > EVENTS
@@ -89,7 +89,7 @@ def test_everybody_gets_every_event_once_when_nothing_fails(kind: str, seed: int
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_those_who_stay_get_every_event_once_in_spite_of_loss_churn_and_dead_cores(
+def test_peers_that_stay_get_every_event_once_under_loss_churn_and_crashed_cores(
     seed: int,
 ) -> None:
     delivery = play(experiment(seed, churn=0.06), loss_percent=2, kill_cores=2)
@@ -99,6 +99,6 @@ def test_those_who_stay_get_every_event_once_in_spite_of_loss_churn_and_dead_cor
     assert len(delivery.unsteady_hosts) >= 3
 
 
-def test_a_recalculation_in_the_middle_loses_and_doubles_nothing() -> None:
+def test_a_recalculation_loses_and_repeats_no_event() -> None:
     delivery = play(experiment(1, recalculate_s=26.0, settle_s=3.0, grace_s=5.0), loss_percent=1)
     assert delivery.steady.is_exact

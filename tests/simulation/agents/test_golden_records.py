@@ -1,8 +1,8 @@
-"""Simulated records are what they were: hashes of the records of small runs on Waxman networks.
+"""Simulated records do not change: hashes of the records of small runs on Waxman networks.
 
-Only the keys and kinds of record that `golden_records.json` lists are hashed, so that later
-versions may add to them. `python tests/simulation/agents/test_golden_records.py` prints today's
-content of that file.
+Only the keys and kinds of record in `golden_records.json` are hashed, so later versions may add
+others. `python tests/simulation/agents/test_golden_records.py` prints the content of that file for
+the current code.
 """
 
 import json
@@ -71,7 +71,7 @@ RUNS: dict[str, dict[str, Any]] = {
 
 
 def records_of(name: str, folder: Path) -> list[tuple[int, str, str, dict[str, Any]]]:
-    """What the agents of a run recorded, in order."""
+    """The records of the agents of a run, in order."""
     document = {
         "name": name, "seed": 7, "backend": "simulation", "duration_s": 24.0, "capture": "none",
         "topology": {"kind": "waxman", "routers": 12, "hosts": 4 if name == "given" else 8},
@@ -84,7 +84,7 @@ def records_of(name: str, folder: Path) -> list[tuple[int, str, str, dict[str, A
 
 
 def digest(rows: list[tuple[int, str, str, dict[str, Any]]], keys: dict[str, list[str]]) -> str:
-    """A hash of the known keys of the known kinds of record."""
+    """A hash of the listed keys of the listed kinds of record."""
     known = [
         (time_us, host, what, {key: values[key] for key in keys[what] if key in values})
         for time_us, host, what, values in rows
@@ -94,7 +94,7 @@ def digest(rows: list[tuple[int, str, str, dict[str, Any]]], keys: dict[str, lis
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_records_are_what_they_were(name: str, tmp_path: Path) -> None:
+def test_the_records_have_the_stored_hashes(name: str, tmp_path: Path) -> None:
     assert digest(records_of(name, tmp_path), GOLDEN["keys"]) == GOLDEN["hashes"][name]
 
 

@@ -1,4 +1,4 @@
-"""Gossip-based counting: the estimate converges, and nothing is lost or made up."""
+"""Gossip-based counting: the estimate converges, and the sum of values is constant."""
 
 from ipaddress import IPv4Address
 from random import Random
@@ -42,12 +42,12 @@ class Crowd:
 
     @property
     def mass(self) -> float:
-        """What all peers hold together that joined the same initiator."""
+        """The sum of the values of all peers that joined the same initiator."""
         lowest = min(protocol.initiator for protocol in self.protocols.values())
         return sum(p.value for p in self.protocols.values() if p.initiator == lowest)
 
 
-def test_every_peer_estimates_their_number_within_a_few_percent() -> None:
+def test_every_peer_estimates_the_number_of_peers_within_a_few_percent() -> None:
     for seed in range(10):
         crowd = Crowd(UNDERLAY, seed)
         crowd.simulator.run(60_000_000)
@@ -56,14 +56,14 @@ def test_every_peer_estimates_their_number_within_a_few_percent() -> None:
         assert all(abs(size / PEERS - 1) < 0.05 for size in sizes)
 
 
-def test_the_sum_stays_one_whenever_no_exchange_is_under_way() -> None:
+def test_the_sum_is_one_whenever_no_exchange_is_in_progress() -> None:
     crowd = Crowd(UNDERLAY, 1, rounds=10)
     crowd.simulator.run(30_000_000)
     assert len({protocol.initiator for protocol in crowd.protocols.values()}) == 1
     assert abs(crowd.mass - 1) < 1e-12
 
 
-def test_every_epoch_counts_again_and_notices_who_left() -> None:
+def test_every_epoch_counts_again_without_peers_that_left() -> None:
     crowd = Crowd(UNDERLAY, 2, rounds=30, epochs=2)
     gone = [host.name for host in UNDERLAY.hosts[:20]]
     for host in gone:
@@ -76,7 +76,7 @@ def test_every_epoch_counts_again_and_notices_who_left() -> None:
     assert abs(mean(second) / (PEERS - 20) - 1) < 0.05
 
 
-def test_a_peer_that_knows_nobody_counts_itself() -> None:
+def test_a_peer_without_contacts_counts_itself() -> None:
     given = Surroundings(5, (), Random(1), GossipSize.Settings(rounds=0, period_us=10))
     protocol = GossipSize(given)
     assert [effect.values for effect in protocol.on_timer(0, "round")] == [{"epoch": 0, "size": 1}]

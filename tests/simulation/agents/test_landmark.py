@@ -1,4 +1,4 @@
-"""The landmark approach: trees that are trees, for many seeds, and whatever goes wrong."""
+"""The landmark approach: the trees are trees for many seeds and under failures."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ PEERS = 40
 UNDERLAY = attach_hosts(generate_waxman(30, seed=1), PEERS, seed=1)
 SETTINGS = {"targets": 5, "heartbeat_us": 1_000_000}
 S = 1_000_000
-ELECTED = 11 * S  # when everybody has drawn for the first time
+ELECTED = 11 * S  # after the first draw of all peers
 
 
 def with_loss(underlay: Underlay, percent: float) -> Underlay:
@@ -61,7 +61,7 @@ def with_loss(underlay: Underlay, percent: float) -> Underlay:
 
 
 class Wood:
-    """Peers on a network, each with a few contacts, and what they recorded."""
+    """Peers on a network, each with a few contacts, and their records."""
 
     def __init__(
         self, underlay: Underlay = UNDERLAY, seed: int = 1, over_us: int = S, **settings: Any
@@ -92,7 +92,9 @@ class Wood:
         return self
 
     def grow(self, from_us: int, until_us: int, *, is_best: bool = True) -> "Wood":
-        """Run to a time, and on until all is well, which may take a while after an election."""
+        """Run to a time, and on until all trees are correct, which may take longer after an
+        election.
+        """
         for at_us in range(from_us, until_us, 4 * S):
             if is_whole(self.run(at_us), is_best):
                 return self
@@ -105,7 +107,7 @@ class Wood:
             del self.protocols[peer]
 
     def landmarks(self) -> list[PeerId]:
-        """Whom the first peer holds for a landmark."""
+        """The peers that the first peer regards as landmarks."""
         protocol = next(iter(self.protocols.values()))
         return [landmark.peer for landmark in protocol.gossip.landmarks.alive()]
 
@@ -116,7 +118,7 @@ class Wood:
         return [values for _, _, done, values in self.records if done == what]
 
     def recorded_neighbours(self, peer: PeerId) -> set[PeerId]:
-        """The neighbours that the records of a peer's last life end with."""
+        """The neighbours of a peer at the end of its records, since its last start."""
         neighbours: set[PeerId] = set()
         for _, host, what, values in self.records:
             if host == self.host[peer]:
@@ -131,7 +133,7 @@ class Wood:
 
 
 def check_tree(root: PeerId, tree: dict[PeerId, Tree]) -> None:
-    """One root, no cycles, both ends of each link agree, and a parent is on the way."""
+    """Check for one root, no cycles, agreement of both link ends, and parents on the route."""
     assert tree[root].parent is None and tree[root].route == ()
     for peer, place in tree.items():
         for child, route in place.children.items():
@@ -155,7 +157,7 @@ def ancestors(tree: dict[PeerId, Tree], peer: PeerId) -> list[PeerId]:
 
 
 def check_best_places(root: PeerId, tree: dict[PeerId, Tree]) -> None:
-    """Everybody's parent has the longest route that is the beginning of its own."""
+    """Check that every peer's parent has the longest route that is a prefix of the peer's own."""
     lengths = defaultdict(set)
     for peer, place in tree.items():
         lengths[place.route].add(peer)
@@ -167,7 +169,7 @@ def check_best_places(root: PeerId, tree: dict[PeerId, Tree]) -> None:
             longest = max(len(end) for end in ends if lengths[end])
             twins = lengths[place.route] - {peer}
             assert parent in twins or len(tree[parent].route) == longest
-            # Of twins one is the parent of all others.
+            # One of several twins is the parent of the others.
             assert parent not in twins or tree[parent].parent not in twins
 
 
@@ -185,7 +187,7 @@ def components(wood: Wood) -> int:
 
 
 def check(wood: Wood, is_best: bool = True) -> None:
-    """Everybody is in every tree, the trees are trees, and the records say what is."""
+    """Check that all peers are in all trees, that these are trees, and that records agree."""
     landmarks = wood.landmarks()
     assert landmarks and set(landmarks) <= set(wood.protocols)
     for protocol in wood.protocols.values():
@@ -209,7 +211,7 @@ def is_whole(wood: Wood, is_best: bool) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_peer_finds_the_best_place_in_every_tree(seed: int) -> None:
+def test_every_peer_finds_the_best_position_in_every_tree(seed: int) -> None:
     wood = Wood(seed=seed).grow(24 * S, 84 * S)
     sizes = [values["size"] for values in wood.recorded("size_estimated")]
     assert len(sizes) >= PEERS and all(abs(size / PEERS - 1) < 0.1 for size in sizes)
@@ -217,7 +219,7 @@ def test_every_peer_finds_the_best_place_in_every_tree(seed: int) -> None:
     assert len(wood.recorded("route_inferred")) == len(wood.landmarks()) * (PEERS - 1)
 
 
-def test_the_number_of_landmarks_is_about_what_was_asked_for() -> None:
+def test_the_number_of_landmarks_is_about_the_configured_one() -> None:
     woods = [Wood(seed=seed, targets=8).run(ELECTED) for seed in range(12)]
     counts = [len(wood.recorded("landmark_elected")) for wood in woods]
     assert 6 < sum(counts) / len(counts) < 10
@@ -225,31 +227,31 @@ def test_the_number_of_landmarks_is_about_what_was_asked_for() -> None:
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_wrong_estimates_change_the_number_of_landmarks_only(seed: int, factor: float) -> None:
+def test_wrong_estimates_change_only_the_number_of_landmarks(seed: int, factor: float) -> None:
     wood = Wood(seed=seed, size_factor=factor).grow(70 * S, 130 * S)
     assert 1 <= len(wood.landmarks()) <= 4 * SETTINGS["targets"]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_peers_that_come_at_any_time_find_their_place(seed: int) -> None:
+def test_peers_that_start_at_any_time_find_their_position(seed: int) -> None:
     wood = Wood(seed=seed, over_us=40 * S).grow(100 * S, 160 * S)
     assert len(wood.landmarks()) < 15
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_lost_messages_are_made_up_for(seed: int) -> None:
+def test_lost_messages_are_repeated(seed: int) -> None:
     wood = Wood(with_loss(UNDERLAY, 5), seed)
     wood.grow(40 * S, 300 * S, is_best=False)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_third_of_the_routers_may_be_silent(seed: int) -> None:
+def test_a_third_of_the_routers_can_be_silent(seed: int) -> None:
     wood = Wood(make_anonymous(UNDERLAY, 0.33, seed), seed).grow(60 * S, 120 * S)
     assert any(0 in place.route for place in wood.tree(wood.landmarks()[0]).values())
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_children_of_a_failed_parent_join_again_without_new_inference(seed: int) -> None:
+def test_children_of_a_crashed_parent_rejoin_without_new_inference(seed: int) -> None:
     wood = Wood(seed=seed).grow(24 * S, 48 * S)
     before = wood.recorded("route_inferred")
     landmarks = wood.landmarks()
@@ -261,7 +263,7 @@ def test_children_of_a_failed_parent_join_again_without_new_inference(seed: int)
 
 
 @pytest.mark.parametrize("at_us", [10_900_000, 11_300_000, 12_000_000])
-def test_a_landmark_that_dies_while_peers_join_is_replaced(at_us: int) -> None:
+def test_a_landmark_that_crashes_while_peers_join_is_replaced(at_us: int) -> None:
     for seed in range(2):
         wood = Wood(seed=seed).run(at_us)
         elected = [host for _, host, what, _ in wood.records if what == "landmark_elected"]
@@ -271,7 +273,7 @@ def test_a_landmark_that_dies_while_peers_join_is_replaced(at_us: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_when_all_landmarks_die_new_ones_are_elected(seed: int) -> None:
+def test_when_all_landmarks_crash_new_ones_are_elected(seed: int) -> None:
     wood = Wood(seed=seed).grow(24 * S, 48 * S)
     old = wood.landmarks()
     wood.kill(*old)
@@ -280,7 +282,7 @@ def test_when_all_landmarks_die_new_ones_are_elected(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_landmark_that_is_held_for_dead_by_mistake_refutes_that(seed: int) -> None:
+def test_a_landmark_that_is_wrongly_reported_dead_refutes_it(seed: int) -> None:
     wood = Wood(seed=seed).grow(24 * S, 48 * S)
     landmarks = wood.landmarks()
     before = len(wood.recorded("route_inferred"))
@@ -294,7 +296,7 @@ def test_a_landmark_that_is_held_for_dead_by_mistake_refutes_that(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_landmark_that_restarts_is_one_still(seed: int) -> None:
+def test_a_landmark_that_restarts_remains_a_landmark(seed: int) -> None:
     wood = Wood(seed=seed).grow(24 * S, 48 * S)
     landmarks = wood.landmarks()
     wood.simulator.start_agent(wood.simulator.now_us, wood.host[landmarks[0]])
@@ -303,7 +305,7 @@ def test_a_landmark_that_restarts_is_one_still(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_when_peers_leave_their_children_move_before_they_would_miss_them(seed: int) -> None:
+def test_when_a_peer_leaves_its_children_move_before_a_timeout(seed: int) -> None:
     wood = Wood(seed=seed).grow(24 * S, 34 * S).run(35 * S)
     leaving = [peer for peer in wood.host if peer not in wood.landmarks()][:8]
     inferred = wood.recorded("route_inferred")
@@ -325,13 +327,13 @@ def test_a_landmark_that_leaves_is_replaced() -> None:
     del wood.protocols[gone]
     wood.run(27 * S)
     heard = [p for p in wood.protocols.values() if gone not in p.forest.trees]
-    assert heard  # from itself, before anybody could miss it
+    assert heard  # by its own message, before any timeout
     wood.grow(100 * S, 200 * S)
     assert gone not in wood.landmarks()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_loss_churn_and_late_comers_all_at_once(seed: int) -> None:
+def test_loss_churn_and_late_peers_at_once(seed: int) -> None:
     chance = Random(seed)
     wood = Wood(with_loss(UNDERLAY, 2), seed, over_us=20 * S)
     wood.run(30 * S)
@@ -346,7 +348,7 @@ def test_loss_churn_and_late_comers_all_at_once(seed: int) -> None:
 
 
 def star(peers_on: Sequence[int]) -> Underlay:
-    """Routers in a row, with so many peers on each."""
+    """Routers in a row, each with the given number of peers."""
     routers = [f"r{number}" for number in range(len(peers_on))]
     rows = [Link.symmetric(a, b, 1_000) for a, b in pairwise(routers)]
     hosts = [f"h{number}" for number in range(sum(peers_on))]
@@ -356,26 +358,26 @@ def star(peers_on: Sequence[int]) -> Underlay:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_peers_on_one_router_have_one_of_them_as_parent(seed: int) -> None:
+def test_one_of_the_peers_on_a_router_is_the_parent_of_the_others(seed: int) -> None:
     wood = Wood(star([6, 6, 6]), seed, targets=3).grow(60 * S, 120 * S)
     for root in wood.landmarks():
         routes = defaultdict(list)
         for peer, place in wood.tree(root).items():
             routes[place.route].append(peer)
         assert max(len(peers) for peers in routes.values()) == 6
-        # A peer, its twin, and so on for three routers: nobody is further down.
+        # A peer and its twin on each of three routers; no peer is further away.
         assert max(len(ancestors(wood.tree(root), peer)) for peer in wood.protocols) <= 4
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_twins_whose_parents_all_fail_do_not_end_up_below_each_other(seed: int) -> None:
+def test_twins_whose_parents_all_crash_do_not_form_a_chain(seed: int) -> None:
     wood = Wood(star([2, 8]), seed, targets=2).run(60 * S)
     landmarks = wood.landmarks()
     wood.kill(*[p for p in sorted(wood.protocols) if p not in landmarks][:4])
     wood.grow(100 * S, 160 * S)
 
 
-def test_two_peers_are_enough() -> None:
+def test_two_peers_suffice() -> None:
     Wood(star([1, 1]), targets=1).grow(100 * S, 160 * S)
 
 
@@ -385,7 +387,7 @@ def test_one_seed_gives_the_same_records_twice() -> None:
     assert first.records != Wood(with_loss(UNDERLAY, 1), 4).run(40 * S).records
 
 
-# What follows needs no network.
+# The following tests need no network.
 
 ME, ROOT, CHILD, OTHER = 10, 20, 30, 40
 
@@ -399,7 +401,7 @@ def protocol(**settings: Any) -> LandmarkOverlay:
 
 
 def in_tree(route: tuple[int, ...] = (1, 2)) -> LandmarkOverlay:
-    """A peer in the tree of ROOT, whose child it is."""
+    """A peer in the tree of ROOT, as a child of ROOT."""
     made = protocol()
     told = Exchange(0, 0, None, (Landmark(ROOT, 0, 1),), ())
     effects = made.on_message(0, ROOT, told)
@@ -413,7 +415,7 @@ def sends(effects: Any) -> list[Send]:
     return [effect for effect in effects if isinstance(effect, Send)]
 
 
-def test_the_three_cases() -> None:
+def test_the_three_cases_of_a_join() -> None:
     tree = Tree(ROOT, 0, route=(1,), children={30: (1, 2), 31: (1, 3, 4), 32: (1, 3, 5), 33: (1,)})
     assert tree.nearer((1, 2, 9)) == 30
     assert tree.nearer((1, 2)) == 30  # twins
@@ -422,7 +424,7 @@ def test_the_three_cases() -> None:
     assert tree.farther((1,)) == []
 
 
-def test_children_change_hands_in_parcels_that_fit() -> None:
+def test_children_are_handed_over_in_messages_that_fit_in_datagrams() -> None:
     children = {peer: (1, *range(peer, peer + 9)) for peer in range(100)}
     sent = list(parcels(list(children), children, 1))
     assert len(sent) > 1
@@ -430,7 +432,7 @@ def test_children_change_hands_in_parcels_that_fit() -> None:
     assert list(parcels([], {}, 0)) == [()]
 
 
-def test_a_parent_that_denies_is_left() -> None:
+def test_a_peer_leaves_a_parent_that_denies_it() -> None:
     made = in_tree()
     told = Heartbeat(False, (ROOT,), (), ())
     denials = [sent.message for sent in sends(made.on_message(1, CHILD, told))]
@@ -440,22 +442,22 @@ def test_a_parent_that_denies_is_left() -> None:
     assert made.forest.trees[ROOT].parent is None
 
 
-def test_a_parent_is_not_taken_as_a_child() -> None:
+def test_a_parent_is_not_accepted_as_a_child() -> None:
     made = in_tree()
     assert not sends(made.on_message(1, ROOT, Connect(ROOT, ROOT, 1, (1, 2), 3)))
     (refusal,) = sends(made.on_message(1, OTHER, Connect(ROOT, ROOT, 1, (1, 2), 3)))
     assert refusal.to == OTHER and refusal.message.from_child
 
 
-def test_a_request_that_went_too_far_is_dropped() -> None:
+def test_a_request_after_too_many_hops_is_dropped() -> None:
     made = in_tree()
     assert sends(made.on_message(1, ROOT, Connect(ROOT, CHILD, 1, (1, 2, 3), 60)))
     assert not sends(made.on_message(1, ROOT, Connect(ROOT, OTHER, 1, (1, 2, 4), 61)))
 
 
-def test_a_chain_of_twins_is_left() -> None:
+def test_a_peer_leaves_a_chain_of_twins() -> None:
     made = in_tree()
-    made.on_message(1, ROOT, NewParent(ROOT, ROOT, (1, 2)))  # says nothing new
+    made.on_message(1, ROOT, NewParent(ROOT, ROOT, (1, 2)))  # repeats known information
     made.on_message(1, OTHER, NewParent(ROOT, ROOT, (1, 2)))
     tree = made.forest.trees[ROOT]
     assert tree.parent == OTHER and tree.is_under_twin
@@ -466,7 +468,7 @@ def test_a_chain_of_twins_is_left() -> None:
 
 
 @pytest.mark.parametrize("route", [(1, 3), (1, 2, 3), (2,)])
-def test_a_parent_that_is_not_on_the_way_is_refused(route: tuple[int, ...]) -> None:
+def test_a_parent_that_is_not_on_the_route_is_refused(route: tuple[int, ...]) -> None:
     made = in_tree()
     (refusal,) = sends(made.on_message(1, OTHER, NewParent(ROOT, ROOT, route)))
     assert refusal.to == OTHER and refusal.message.from_child
@@ -477,7 +479,7 @@ def test_neighbours_are_announced_when_their_delay_is_known() -> None:
     made = in_tree()
     assert MeasureDelay(ROOT) in made.on_timer(1, "heartbeat")
     assert MeasureDelay(ROOT) not in made.on_timer(2, "heartbeat")
-    assert not made.on_delay(3, Delay(ROOT, ()))[0].content.delays_us  # no answer, so once more
+    assert not made.on_delay(3, Delay(ROOT, ()))[0].content.delays_us  # repeated: no answer
     assert MeasureDelay(ROOT) in made.on_timer(4, "heartbeat")
     added, announced = made.on_delay(5, Delay(ROOT, (900, 800)))
     values = {"peer": ROOT, "delay_us": 400, "is_distant": False}
@@ -487,7 +489,7 @@ def test_neighbours_are_announced_when_their_delay_is_known() -> None:
     )
 
 
-def test_a_landmark_that_never_answered_is_held_for_dead() -> None:
+def test_a_landmark_that_never_answered_is_regarded_as_dead() -> None:
     made = protocol()
     effects = made.on_message(0, OTHER, Exchange(0, 0, None, (Landmark(ROOT, 0, 1),), ()))
     join = next(sent.message for sent in sends(effects) if isinstance(sent.message, Join))
@@ -501,7 +503,7 @@ def test_a_landmark_that_never_answered_is_held_for_dead() -> None:
     assert ROOT in settled.forest.trees
 
 
-def test_death_is_final_in_one_incarnation() -> None:
+def test_an_incarnation_reported_dead_stays_dead() -> None:
     known = LandmarkSet()
     known.add(Landmark(5, 1, 1))
     known.bury(5)
@@ -513,7 +515,7 @@ def test_death_is_final_in_one_incarnation() -> None:
     assert known.alive()
 
 
-def test_a_peer_that_comes_late_waits_for_the_next_epoch_to_be_counted() -> None:
+def test_a_late_peer_is_counted_from_the_next_epoch_on() -> None:
     gossip = LandmarkGossip(ME, (ROOT,), Random(1), LandmarkSettings())
     gossip.on_exchange(ROOT, Exchange(3, 12, None, (), ()))
     assert gossip.exchange(ROOT).share is None
@@ -522,8 +524,8 @@ def test_a_peer_that_comes_late_waits_for_the_next_epoch_to_be_counted() -> None
     assert share is not None and share.value == 0
 
 
-def test_a_lot_does_not_depend_on_the_messages_before_it() -> None:
-    """Their number and order differ between emulated runs of one seed."""
+def test_the_number_drawn_does_not_depend_on_earlier_messages() -> None:
+    """Number and order of messages differ between emulated runs of one seed."""
 
     def is_elected(seed: int, messages: int) -> bool:
         gossip = LandmarkGossip(ME, (ROOT,), Random(seed), LandmarkSettings(targets=1))
@@ -542,7 +544,7 @@ def test_a_lot_does_not_depend_on_the_messages_before_it() -> None:
     ("key", "value"),
     [("targets", 0), ("targets", 201), ("size_factor", 0.0)],
 )
-def test_settings_that_make_no_sense_are_refused(key: str, value: float) -> None:
+def test_invalid_settings_are_refused(key: str, value: float) -> None:
     read_settings(LandmarkSettings, "overlay.", {})
     with pytest.raises(ExperimentError, match=f"overlay.{key}: expected .* found {value}"):
         read_settings(LandmarkSettings, "overlay.", {key: value})

@@ -1,4 +1,4 @@
-"""Local repair (section 5.3 of the paper): once a tree is built, only those move that have to."""
+"""Local repair (section 5.3 of the paper): in an existing tree, only affected peers move."""
 
 from random import Random
 from typing import Any
@@ -32,13 +32,13 @@ def backbone(one: Crowd) -> set[PeerId]:
 
 
 def moved_without_need(one: Crowd, before: dict[PeerId, PeerId | None]) -> list[PeerId]:
-    """Who has another parent, although the one before lives."""
+    """Peers whose parent changed although the former parent still runs."""
     after = parents(one)
     return [peer for peer, old in before.items() if old in after and after.get(peer, old) != old]
 
 
 def with_newcomers(seed: int, repair: str) -> list[PeerId]:
-    """Who moves when a quarter of the peers come once the tree was built."""
+    """The peers that move when a quarter of the peers start after the tree was built."""
     late = {
         peer: int(Random(f"{seed}/{peer}").uniform(20, 25) * 1e6)
         for peer in Random(seed).sample(sorted(make_overlay(make_underlay(PEERS, seed), seed)), 10)
@@ -50,14 +50,14 @@ def with_newcomers(seed: int, repair: str) -> list[PeerId]:
     return moved_without_need(one, before) if is_whole else []
 
 
-def test_newcomers_find_a_place_and_nobody_moves_for_them() -> None:
+def test_late_peers_join_without_moving_others() -> None:
     moved = {r: [p for seed in range(5) for p in with_newcomers(seed, r)] for r in REPAIRS}
     assert not moved["local"]
-    assert moved["optimal"]  # else the seeds would show nothing
+    assert moved["optimal"]  # otherwise the seeds would show nothing
 
 
 def with_deaths(seed: int, repair: str) -> list[PeerId]:
-    """Who moves when peers die that are neither leader nor on the backbone."""
+    """The peers that move when peers crash that are neither leader nor on the backbone."""
     one = crowd(seed, repair).run(19)
     free = sorted({*one.routing} - backbone(one) - {min(one.routing)})
     dying = Random(seed).sample(free, 5)
@@ -69,12 +69,12 @@ def with_deaths(seed: int, repair: str) -> list[PeerId]:
     return moved_without_need(one, {peer: before[peer] for peer in kept})
 
 
-def test_only_those_move_whose_parent_is_gone() -> None:
+def test_only_peers_without_a_parent_move() -> None:
     assert not [peer for seed in range(5) for peer in with_deaths(seed, "local")]
 
 
 @pytest.mark.parametrize("loss_percent", [0.0, 5.0])
-def test_a_tree_stays_one_while_peers_come_and_go(loss_percent: float) -> None:
+def test_a_tree_remains_a_tree_under_churn(loss_percent: float) -> None:
     for seed in range(3):
         one, chance = crowd(seed, "local", loss_percent).run(15), Random(seed)
         for peer in chance.sample(sorted(one.listener), 12):
@@ -86,7 +86,7 @@ def test_a_tree_stays_one_while_peers_come_and_go(loss_percent: float) -> None:
 
 
 @pytest.mark.parametrize("victims", ["root core", "two cores", "peers"])
-def test_cores_and_peers_that_die_are_done_without(victims: str) -> None:
+def test_cores_and_peers_that_crash_are_replaced(victims: str) -> None:
     checked = 0
     for seed in range(3):
         one = crowd(seed, "local", 2.0).run(16)
@@ -106,19 +106,19 @@ def offer(version: int, number: int, weight_us: int, *path: PeerId) -> CoreSpt:
     return CoreSpt(version, number, None, CorePath(path[0], weight_us, path))
 
 
-def test_a_peer_follows_its_parent_until_that_leads_over_itself() -> None:
+def test_a_peer_follows_its_parent_until_the_path_leads_over_itself() -> None:
     tree = CoreTree(me=5, version=1, cores=(1, 2), now_us=0, is_rooted=False)
     tree.take_offer(3, offer(1, 1, 10, 1, 3))
     tree.take_offer(4, offer(1, 1, 20, 2, 4))
     tree.choose(0, lambda _peer: 1)
     assert tree.next_parent == 3
     tree.parent, tree.joined_as = 3, CHILD
-    tree.take_offer(3, offer(1, 2, 90, 2, 9, 3))  # the parent has found another core
+    tree.take_offer(3, offer(1, 2, 90, 2, 9, 3))  # The parent has found another core.
     tree.choose(0, lambda _peer: 1, is_kept=True)
     assert tree.relay is not None
     assert (tree.relay.via, tree.relay.core, tree.relay.weight_us) == (3, 2, 91)
     tree.choose(0, lambda _peer: 1)
     assert tree.next_parent == 4
-    tree.take_offer(3, offer(1, 3, 90, 2, 5, 3))  # over this peer itself
+    tree.take_offer(3, offer(1, 3, 90, 2, 5, 3))  # over this peer
     tree.choose(0, lambda _peer: 1, is_kept=True)
     assert tree.next_parent == 4

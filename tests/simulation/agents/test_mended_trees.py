@@ -1,4 +1,4 @@
-"""The content layer when a tree was mended or is to be replaced: at a pace, in few messages."""
+"""The content layer after a repair or before a new tree: limited rate, few messages."""
 
 from collections import Counter
 from itertools import pairwise
@@ -11,7 +11,9 @@ from tests.simulation.agents.test_content import EVERYTHING, assert_exact
 
 
 def healed_chain(peers: int) -> Trees:
-    """A chain whose first link is missing from 12 s to 25 s, while all want everything."""
+    """A chain whose first link is missing from 12 s to 25 s, while all peers subscribe to
+    everything.
+    """
     net = Trees(peers, subscriptions=0, events=400)
     chain = [(number, number + 1) for number in range(peers - 1)]
     net.tree(0.5, 1, chain)
@@ -23,7 +25,7 @@ def healed_chain(peers: int) -> Trees:
     return net.start().run(50)
 
 
-def test_what_waited_leaves_at_a_pace_the_oldest_first() -> None:
+def test_waiting_events_are_sent_at_a_limited_rate_oldest_first() -> None:
     net = healed_chain(2)
     assert_exact(net)
     missed = [
@@ -38,14 +40,14 @@ def test_what_waited_leaves_at_a_pace_the_oldest_first() -> None:
     assert all(b - a > 90_000 for a, b in pairwise(sorted(at_once)))
 
 
-def test_what_was_missed_is_passed_on_in_few_offers() -> None:
+def test_missed_events_are_sent_with_few_offers() -> None:
     net = healed_chain(5)
     assert_exact(net)
     offers = [net.agents[number].figures.get("sent_Offer", 0) for number in range(5)]
     assert min(offers[1:4]) > 0 and max(offers) <= 10  # of the 48 events that the first published
 
 
-def test_several_publishers_ask_for_a_tree_as_some_may_be_gone() -> None:
+def test_several_publishers_request_a_tree_because_some_may_have_ended() -> None:
     net = Trees(1, recalculate_every_events=100, events=250)
     net.use(0.5, 3)
     peer = net.start().run(9).protocols[0]
@@ -54,7 +56,7 @@ def test_several_publishers_ask_for_a_tree_as_some_may_be_gone() -> None:
     assert asked == [100, 101, 102, 200, 201, 202]
 
 
-def test_no_more_trees_are_asked_for_than_wanted() -> None:
+def test_only_the_configured_number_of_trees_is_requested() -> None:
     net = Trees(1, recalculate_every_events=100, recalculations=1, events=250)
     net.use(0.5, 3)
     peer = net.start().run(9).protocols[0]

@@ -1,4 +1,4 @@
-"""NSMF and BeaConvey's rules on rings: messages of the offline walk, delivery exactly once."""
+"""NSMF and BeaConvey's rules on rings: offline computation's messages, exactly-once delivery."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ def tables_of(peers: TopicCrowd, number: int) -> Tables:
 
 
 def wrong_tables(peers: TopicCrowd, topics: int) -> list[str]:
-    """What peers believe of their nearest subscribers and fingers that is not so."""
+    """Wrong entries in peers' tables of nearest subscribers and fingers."""
     tables = {number: tables_of(peers, number) for number in peers.agents}
     return list(wrong(tables, {number: peers.topics[number] for number in tables}, topics))
 
@@ -42,7 +42,7 @@ def wrong_tables(peers: TopicCrowd, topics: int) -> list[str]:
 def wrong(
     tables: Mapping[int, Tables], wanted: Mapping[int, frozenset[int]], topics: int
 ) -> Iterator[str]:
-    """What differs from the tables that living peers should have."""
+    """Differences from the tables that running peers should have."""
     position = {number: one.view.position for number, one in tables.items()}
     for number, own in tables.items():
         after = {other: own.distance(position[number], position[other]) for other in position}
@@ -55,7 +55,7 @@ def wrong(
 
 
 def table_rows(peers: TopicCrowd) -> Iterator[tuple[int, int, int]]:
-    """Each topic with its nearest subscriber and the fingers that want it, for each peer."""
+    """Each topic with its nearest subscriber and the fingers that subscribe, for each peer."""
     place = {number: position_of(peers.address[number]) for number in peers.agents}
     fingers = {(a, b) for a, b in peers.overlay().edges.tolist()}
     for number in peers.agents:
@@ -66,7 +66,7 @@ def table_rows(peers: TopicCrowd) -> Iterator[tuple[int, int, int]]:
             yield from ((topic, number, n) for n in wanting if (number, n) in fingers)
 
 
-def test_a_new_peer_with_a_wrong_successor_spoils_no_table() -> None:
+def test_a_new_peer_with_a_wrong_successor_leaves_all_tables_correct() -> None:
     peers = crowd(8).run(9).kill(3).run(6)
     assert wrong_tables(peers, 5) == []
     before = {n: [tables_of(peers, n).nearest(topic) for topic in range(5)] for n in peers.agents}
@@ -74,7 +74,7 @@ def test_a_new_peer_with_a_wrong_successor_spoils_no_table() -> None:
     assert view.predecessor is not None
     peers.tell(3, replace(view, successors=(view.predecessor,), fingers=(view.predecessor,)))
     peers.run(0.5)
-    del before[peers.address.index(view.predecessor.peer)]  # its successor is the new peer
+    del before[peers.address.index(view.predecessor.peer)]  # The new peer is its successor.
     for n, nearest in before.items():
         assert [tables_of(peers, n).nearest(topic) for topic in range(5)] == nearest
     peers.tell(3, view)
@@ -82,7 +82,7 @@ def test_a_new_peer_with_a_wrong_successor_spoils_no_table() -> None:
 
 
 def wanted_by(number: int) -> frozenset[int]:
-    """Two topics of five."""
+    """Two of five topics."""
     return frozenset(Random(number).sample(range(5), 2))
 
 
@@ -95,14 +95,14 @@ class NsmfRings(Rings):
         super().__init__(peers, seed, **settings)
 
     def above(self, given: Surroundings) -> list[Protocol]:
-        """NSMF, and who reads."""
+        """NSMF and the application."""
         topics = wanted_by(given.number)
         self.topics[given.me] = topics
         self.pubsubs[given.me] = Nsmf(replace(given, settings=Nsmf.Settings()))
         return [self.pubsubs[given.me], Reader(replace(given, settings=Reader.Settings(topics)))]
 
     def wrong(self) -> Iterator[str]:
-        """What differs from the tables of rings and of NSMF that there should be."""
+        """Differences from the tables of rings and of NSMF that peers should have."""
         yield from super().wrong()
         tables = {peer: self.pubsubs[peer]._current for peer in self.alive}
         yield from wrong({p: one for p, one in tables.items() if one is not None}, self.topics, 5)
@@ -121,7 +121,7 @@ def crowd(
 
 @pytest.mark.parametrize("rule", get_args(Rule))
 @pytest.mark.parametrize("seed", [1, 2])
-def test_events_take_the_messages_of_the_offline_walk(rule: Rule, seed: int) -> None:
+def test_events_take_the_messages_of_the_offline_computation(rule: Rule, seed: int) -> None:
     peers, chance = crowd(24, seed, topics=9, each=2, rule=rule).run(9), Random(rule)
     assert len(peers.recorded("ready")) == 24 and wrong_tables(peers, 9) == []
     assert peers.counted() == peers.count_entries(table_rows(peers))
@@ -137,10 +137,10 @@ def test_events_take_the_messages_of_the_offline_walk(rule: Rule, seed: int) -> 
     assert peers.sent("Lapsed") + peers.sent("Inquiry") == 0
 
 
-def test_large_tables_and_interests_travel_in_pieces() -> None:
+def test_large_tables_and_interests_are_sent_in_pieces() -> None:
     peers = crowd(4, topics=2_000, each=700).run(9)
     assert wrong_tables(peers, 2_000) == []
-    # Each of the four tables has all but a few topics, 80 in a piece.
+    # Each of the four tables has nearly all topics, 80 in a piece.
     assert peers.sent("TablePiece") > 4 * 1_600 // 80
     peers.subscribe(0, *range(500, 1_900))
     assert wrong_tables(peers.run(3), 2_000) == []
@@ -158,7 +158,7 @@ def test_tables_follow_interests_that_change_while_events_flow() -> None:
     assert peers.run(4).faults(steady) == [] and wrong_tables(peers, 5) == []
 
 
-def test_the_last_subscriber_of_a_topic_leaves_all_tables() -> None:
+def test_after_its_last_subscriber_a_topic_leaves_all_tables() -> None:
     peers = TopicCrowd(Nsmf, 12)
     peers.subscribe(3, 7)
     peers.subscribe(8, 7, 9)
@@ -169,7 +169,7 @@ def test_the_last_subscriber_of_a_topic_leaves_all_tables() -> None:
     assert peers.run(1).delivered(1) == [3]
 
 
-def test_events_survive_a_third_killed_at_once() -> None:
+def test_events_survive_crashes_of_a_third_of_the_peers_at_once() -> None:
     peers = crowd(30, seed=4).run(10)
     victims = Random(4).sample(range(30), 10)
     stay = [number for number in range(30) if number not in victims]
@@ -180,10 +180,10 @@ def test_events_survive_a_third_killed_at_once() -> None:
     assert peers.run(20).faults(stay, [*before, *after]) == []
 
 
-def test_a_peer_whose_predecessor_does_not_know_it_yet_drops_no_event() -> None:
+def test_a_peer_that_its_predecessor_does_not_know_yet_drops_no_event() -> None:
     peers = crowd(8).run(9)
     view = tables_of(peers, 3).view
-    peers.tell(3, replace(view, predecessor=view.successors[0]))  # as one that has just joined
+    peers.tell(3, replace(view, predecessor=view.successors[0]))  # like a peer that has just joined
     for topic in range(5):
         peers.publish(3, topic)
     assert len(peers.run(0.3).recorded("event_done")) < 5
@@ -193,7 +193,7 @@ def test_a_peer_whose_predecessor_does_not_know_it_yet_drops_no_event() -> None:
 
 
 @pytest.mark.parametrize("peers", [24, pytest.param(64, marks=pytest.mark.slow)])
-def test_a_third_killed_at_once_leaves_one_ring_and_true_tables(peers: int) -> None:
+def test_after_crashes_of_a_third_one_ring_and_true_tables_remain(peers: int) -> None:
     rings = NsmfRings(peers, 1, fingers="random").run(1_000_000)
     rings.settle(REPAIRED_S)
     rings.kill(Random(1).sample(rings.addresses, peers // 3))
@@ -233,7 +233,7 @@ def test_small_worlds_have_true_tables_again_after_failures_and_a_partition(
 
 
 @pytest.mark.parametrize(("rule", "seed"), [("po", 1), ("pie", 2), ("pal", 3)])
-def test_whoever_stays_gets_everything_once_while_others_come_and_go(rule: Rule, seed: int) -> None:
+def test_peers_that_stay_get_every_event_once_under_churn(rule: Rule, seed: int) -> None:
     chance, peers = Random(seed), crowd(16, seed, topics=3, rule=rule, loss=5.0)
     stay = chance.sample(range(16), 8)
     movers = [number for number in range(16) if number not in stay]
@@ -252,7 +252,7 @@ def test_whoever_stays_gets_everything_once_while_others_come_and_go(rule: Rule,
 
 
 def planned_view(peers: TopicCrowd, ranks: list[int], number: int, epoch: int) -> RingView:
-    """What a peer knows of a full ring of ranks with Chord's fingers."""
+    """The view of a peer on a full ring of ranks with Chord's fingers."""
     count = len(ranks)
 
     def place(steps: int) -> Place:
@@ -289,7 +289,7 @@ def test_a_new_epoch_while_events_flow_loses_and_repeats_nothing() -> None:
     assert wrong_tables(peers, 5) == []
 
 
-def test_what_is_published_before_there_is_a_ring_is_sent_later() -> None:
+def test_events_published_before_the_ring_exists_are_sent_later() -> None:
     pubsub = Nsmf(Surroundings(1, (), Random(1), Nsmf.Settings()))
     assert list(pubsub.on_announcement(1, Publish(7, 3, b""))) == []
     view = RingView(0, 2 << 40, Place(2, 1 << 40), (Place(2, 1 << 40),), (), 4, 1 << 40)
@@ -314,7 +314,7 @@ def run_on_ring(folder: Path, **changes: Any) -> tuple[Path, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("pubsub", [{"kind": "nsmf"}, {"kind": "beaconvey", "rule": "pal"}])
-def test_a_run_on_a_ring_agrees_with_the_offline_walk_over_its_own_overlay(
+def test_a_run_on_a_ring_agrees_with_the_offline_computation_over_its_overlay(
     pubsub: dict[str, Any], tmp_path: Path
 ) -> None:
     run, metrics = run_on_ring(tmp_path, pubsub=pubsub)

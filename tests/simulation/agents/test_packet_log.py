@@ -1,4 +1,4 @@
-"""The packet log: one row for every link that every packet crossed, and no other."""
+"""The packet log: exactly one row for every link that a packet crosses."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def by_packet(rows: list[Row]) -> dict[tuple[int, int], list[Row]]:
 def true_crossings(
     underlay: Underlay, routes: Routes, source: str, target: str, sent_us: int
 ) -> Iterator[tuple[int, str, str, int]]:
-    """Time, link, direction and TTL of every crossing, worked out one by one."""
+    """Time, link, direction and TTL of every crossing, computed one by one."""
     path, ttl = routes.path(source, target), 64
     for here, there in pairwise(path):
         (link,) = [link for link in underlay.links if {link.a, link.b} == {here, there}]
@@ -107,7 +107,7 @@ def test_a_row_has_the_documented_columns(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_written_is_its_senders_bug(tmp_path: Path) -> None:
+def test_a_packet_that_cannot_be_written_is_the_senders_error(tmp_path: Path) -> None:
     stage = Stage(line(), tmp_path)
     stage.cast("h1", {30: [Send(stage.address("h2"), Word(-1))]})
     sender = IPv4Address(stage.address("h1"))
@@ -115,7 +115,7 @@ def test_what_cannot_be_written_is_its_senders_bug(tmp_path: Path) -> None:
         stage.run(10_000)
 
 
-def test_dropped_packets_have_a_row_that_says_so(tmp_path: Path) -> None:
+def test_a_dropped_packet_has_a_row_that_states_it(tmp_path: Path) -> None:
     slow = Channel(1_000, rate_mbit=1.0, queue_packets=2)
     stage = Stage(line(Channel(1_000, loss_percent=50), slow), tmp_path)
     words = [Send(stage.address("h2"), Word(number)) for number in range(40)]
@@ -161,7 +161,7 @@ def test_a_packet_on_a_link_that_is_cut_is_dropped_there(tmp_path: Path) -> None
     assert [row["ttl"] for row in rerouted] == list(range(64, 58, -1))
 
 
-def test_packets_under_way_at_the_end_have_rows_as_far_as_they_came(tmp_path: Path) -> None:
+def test_packets_in_transit_at_the_end_have_rows_for_completed_crossings(tmp_path: Path) -> None:
     stage = Stage(line(), tmp_path)
     stage.cast("h1", {0: [Send(stage.address("h2"), Word(0))]})
     stage.run(1_500)

@@ -1,4 +1,4 @@
-"""Pastry's agents: their tables equal the truth whatever happens, and route as the oracle does."""
+"""Agents of Pastry: their tables equal the truth under churn, and routes equal the oracle's."""
 
 from collections.abc import Iterator
 from random import Random
@@ -17,7 +17,7 @@ SETTINGS = {"b": 2, "leaves": 6, "upkeep_s": 5.0}
 
 
 def true_leaves(peers: list[PeerId], me: PeerId, half: int) -> set[PeerId]:
-    """The peers next to one on the ring of identifiers."""
+    """The peers next to a peer on the ring of identifiers."""
     others = sorted(
         (peer for peer in peers if peer != me),
         key=lambda peer: identifier_of(peer) - identifier_of(me) & KEY_MASK,
@@ -26,7 +26,9 @@ def true_leaves(peers: list[PeerId], me: PeerId, half: int) -> set[PeerId]:
 
 
 def check_tables(run: KeyedRun, half: int = 3) -> None:
-    """Leaf sets are exact, and an entry is empty only where no peer fits; nobody is dead."""
+    """Check that leaf sets are exact, an entry is empty only if no peer fits, and no dead peer is
+    in.
+    """
     for me in run.live:
         tables: Tables = run.overlays[me].tables
         assert set(tables.leaves) == true_leaves(run.live, me, half)
@@ -38,7 +40,7 @@ def check_tables(run: KeyedRun, half: int = 3) -> None:
 
 @pytest.fixture(scope="module")
 def lives() -> Iterator[KeyedRun]:
-    """A run in which a third of the peers is killed at 12 s and starts again at 26 s."""
+    """A run in which a third of the peers crashes at 12 s and restarts at 26 s."""
     run = KeyedRun("pastry", PEERS, **SETTINGS)
     victims = Random(2).sample(sorted(run.address), PEERS // 3)
     run.kill(12, victims)
@@ -54,7 +56,7 @@ def test_tables_and_routes_are_true_after_joins(lives: KeyedRun) -> None:
     assert max(listener.changed_us for listener in lives.listeners.values()) < 8_000_000
 
 
-def test_tables_and_routes_are_true_after_a_third_was_killed(lives: KeyedRun) -> None:
+def test_tables_and_routes_are_true_after_a_third_crashed(lives: KeyedRun) -> None:
     lives.run(25.9)
     assert len(lives.live) == PEERS - PEERS // 3
     check_tables(lives)
@@ -68,7 +70,7 @@ def test_tables_and_routes_are_true_after_a_restart(lives: KeyedRun) -> None:
     check_routes(lives)
 
 
-def test_a_peer_that_leaves_is_forgotten_by_its_leaves_at_once() -> None:
+def test_a_peer_that_leaves_is_removed_by_its_leaves_at_once() -> None:
     run = KeyedRun("pastry", 12, leaves=4)
     gone = run.address["h5"]
     run.stop(8, ["h5"])
@@ -79,12 +81,12 @@ def test_a_peer_that_leaves_is_forgotten_by_its_leaves_at_once() -> None:
     assert not any(faults_of(what, values) for _, _, what, values in run.records)
 
 
-def test_a_peer_without_others_is_the_root_of_all_keys() -> None:
+def test_a_single_peer_is_the_root_of_all_keys() -> None:
     run = KeyedRun("pastry", 1).run(1)
     assert run.route(run.live[0], 7) == run.live
 
 
-def test_entries_are_nearer_with_proximity() -> None:
+def test_with_proximity_table_entries_are_nearer() -> None:
     def mean_delay_us(proximity: bool) -> float:
         run = KeyedRun("pastry", 40, b=1, leaves=4, proximity=proximity).run(9)
         tables = [run.overlays[peer].tables for peer in run.live]
@@ -106,7 +108,7 @@ def test_routes_are_true_after_churn_with_loss(seed: int) -> None:
 
 
 def check_after_churn(run: KeyedRun, seed: int) -> None:
-    """Two of the peers crash every 2 s, and return after 0.5 to 6 s; then there is quiet."""
+    """Two of the peers crash every 2 s and restart after 0.5 to 6 s; then churn ends."""
     chance = Random(seed)
     for at_s in range(6, 22, 2):
         victims = chance.sample(sorted(run.address), 2)
@@ -118,7 +120,7 @@ def check_after_churn(run: KeyedRun, seed: int) -> None:
     check_routes(run)
 
 
-def test_nobody_is_told_of_leaves_that_it_has() -> None:
+def test_no_peer_is_sent_leaves_that_it_has() -> None:
     run = KeyedRun("pastry", 20, leaves=6).run(9)
     me, other = run.live[:2]
     overlay = run.overlays[me]

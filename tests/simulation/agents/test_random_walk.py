@@ -1,4 +1,4 @@
-"""The discovery overlay by random walks: in one piece, within its limits, true to the underlay."""
+"""The discovery overlay by random walks: connected, within its limits, with true routes."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ class Overlay:
         return protocol
 
     def graph(self, near_only: bool = False) -> nx.DiGraph:
-        """What each running peer believes its neighbours to be."""
+        """The neighbours of each running peer in the peer's view."""
         graph = nx.DiGraph()
         graph.add_nodes_from(self.agents)
         for host in self.agents:
@@ -91,7 +91,9 @@ class Overlay:
         return graph
 
     def assert_well(self) -> None:
-        """One piece, links known at both ends, nobody dead in it."""
+        """Assert that the overlay is connected, links are known at both ends, and no dead peer is
+        in it.
+        """
         graph = self.graph()
         assert set(graph) == set(self.agents)
         assert all(graph.has_edge(b, a) for a, b in graph.edges)
@@ -101,7 +103,7 @@ class Overlay:
         return sum(row[2] == what for row in self.records)
 
     def wrong_routes(self, what: str) -> int:
-        """Recorded routes that differ from the true ones, silent routers left out."""
+        """Recorded routes that differ from the true ones, apart from silent routers."""
         routes = Routes(self.underlay)
         name = {str(int(IPv4Address(at))): node for node, at in self.underlay.address.items()}
         wrong = 0
@@ -115,7 +117,7 @@ class Overlay:
 
 
 def lossy(underlay: Underlay, percent: float) -> Underlay:
-    """The underlay with a loss on every link between routers."""
+    """The underlay with a packet loss on every link between routers."""
     if not percent:
         return underlay
     links = tuple(
@@ -140,7 +142,7 @@ def a_line_of_routers(count: int, hosts: Mapping[str, str]) -> Underlay:
 
 
 @pytest.mark.parametrize("heuristic", ["mlink", "dworst", "dbest", "donly", "tarrand", "nearest"])
-def test_the_overlay_is_in_one_piece_whatever_the_heuristic(heuristic: str) -> None:
+def test_the_overlay_is_connected_with_any_heuristic(heuristic: str) -> None:
     for seed in (1, 2, 3):
         overlay = Overlay(seed, heuristic=heuristic).run(40)
         overlay.assert_well()
@@ -148,7 +150,7 @@ def test_the_overlay_is_in_one_piece_whatever_the_heuristic(heuristic: str) -> N
         assert inferred == 0 if heuristic == "donly" else inferred >= len(overlay.agents)
 
 
-def test_every_route_is_true_inferred_or_cut_from_another() -> None:
+def test_every_inferred_or_derived_route_is_true() -> None:
     for seed in (1, 2, 3):
         overlay = Overlay(seed, hosts=40).run(40)
         assert overlay.count("route_known") > overlay.count("route_inferred") > 0
@@ -164,15 +166,15 @@ def test_asymmetric_routes_are_inferred_from_both_ends() -> None:
     assert reversing.wrong_routes("route_known") > 0
 
 
-def test_a_peer_on_the_way_comes_between_two_others() -> None:
-    """Case 2: h2 joins between h1 and h3; case 1: then h4 is passed on beyond h3."""
+def test_a_peer_on_the_route_is_inserted_between_two_others() -> None:
+    """Case 2: h2 joins between h1 and h3. Case 1: h4 is forwarded beyond h3."""
     line = a_line_of_routers(4, {"h1": "r1", "h3": "r3", "h2": "r2", "h4": "r4"})
     overlay = Overlay(hosts=4, underlay=line, distant_links=0).run(30)
     near = overlay.graph(near_only=True).to_undirected()
     assert sorted(map(sorted, near.edges)) == [["h1", "h2"], ["h2", "h3"], ["h3", "h4"]]
 
 
-def test_peers_on_one_router_find_places() -> None:
+def test_peers_on_one_router_join() -> None:
     one = a_line_of_routers(2, {"h1": "r1", "h2": "r1", "h3": "r1", "h4": "r2", "h5": "r2"})
     overlay = Overlay(hosts=5, underlay=one).run(30)
     overlay.assert_well()
@@ -180,7 +182,7 @@ def test_peers_on_one_router_find_places() -> None:
 
 
 @pytest.mark.parametrize("limit", ["1", "2", "lg1", "lg2", "sq"])
-def test_degree_limits_are_kept_and_the_overlay_comes_to_rest(limit: str) -> None:
+def test_degree_limits_are_kept_and_the_overlay_becomes_stable(limit: str) -> None:
     for seed in (1, 2, 3):
         overlay = Overlay(seed, degree_limit=limit).run(300)
         overlay.assert_well()
@@ -191,25 +193,25 @@ def test_degree_limits_are_kept_and_the_overlay_comes_to_rest(limit: str) -> Non
         assert Counter(row[2] for row in overlay.run(400).records) == before
 
 
-def test_it_builds_and_heals_with_one_message_in_twenty_lost_on_every_link() -> None:
+def test_the_overlay_is_built_and_repaired_with_five_percent_loss_on_every_link() -> None:
     for seed in (1, 2, 3):
         overlay = Overlay(seed, loss_percent=5, missed_heartbeats=8).run(60)
         overlay.assert_well()
         assert overlay.wrong_routes("route_inferred") == 0
-        # A router whose answers were all lost looks silent, and may pass for another one.
+        # A router whose answers were all lost appears silent, and may be taken for another router.
         assert overlay.wrong_routes("route_known") <= overlay.count("route_known") / 50
 
 
-def test_failures_are_found_out_and_the_rest_stays_in_one_piece() -> None:
+def test_crashes_are_detected_and_the_others_stay_connected() -> None:
     for seed in range(5):
         overlay = Overlay(seed, hosts=40)
-        dead = [f"h{n}" for n in range(1, 11)]  # among them those that everybody knew first
+        dead = [f"h{n}" for n in range(1, 11)]  # including the first contacts of all peers
         overlay.kill(20, *dead)
         overlay.run(60).assert_well()
         assert overlay.count("neighbour_removed") > len(dead)
 
 
-def test_a_peer_that_leaves_is_let_go_at_once_and_one_that_returns_joins_again() -> None:
+def test_a_peer_that_leaves_is_removed_at_once_and_rejoins_after_its_return() -> None:
     overlay = Overlay().run(20)
     overlay.simulator.stop_agent(20 * SECOND_US, "h5")
     overlay.agents.pop("h5")
@@ -220,17 +222,17 @@ def test_a_peer_that_leaves_is_let_go_at_once_and_one_that_returns_joins_again()
     assert overlay.protocol("h5").neighbours
 
 
-def test_peers_that_vanish_while_they_join_hold_nobody_up() -> None:
+def test_peers_that_crash_while_they_join_delay_no_other_peer() -> None:
     for seed in (1, 2, 3):
         overlay = Overlay(seed)
-        for host in ("h10", "h11", "h12"):  # the moment after their first message
+        for host in ("h10", "h11", "h12"):  # just after their first message
             overlay.kill(overlay.specs[host].start_us / SECOND_US + 0.15, host)
         overlay.run(90).assert_well()
         waiting = [overlay.protocol(host) for host in overlay.agents]
         assert not any(p._for_delay or p._for_route for p in waiting)
 
 
-def test_a_walk_that_comes_back_to_its_origin_goes_on() -> None:
+def test_a_walk_that_returns_to_its_origin_continues() -> None:
     overlay = Overlay().run(20)
     walker = overlay.protocol("h7")
     neighbour = next(iter(walker.neighbours))
@@ -240,7 +242,7 @@ def test_a_walk_that_comes_back_to_its_origin_goes_on() -> None:
     assert walker.on_message(20 * SECOND_US, neighbour, Walk(walker.me, 1, 500, 3, 1)) == []
 
 
-def test_senseless_messages_change_nothing() -> None:
+def test_invalid_messages_have_no_effect() -> None:
     overlay = Overlay().run(20)
     peer, stranger = overlay.protocol("h7"), 12345
     before = dict(peer.neighbours)
@@ -250,10 +252,10 @@ def test_senseless_messages_change_nothing() -> None:
     assert dict(peer.neighbours) == before
 
 
-def test_silent_routers_cost_accuracy_but_not_the_overlay() -> None:
+def test_silent_routers_reduce_accuracy_but_not_connectivity() -> None:
     overlay = Overlay(hosts=40, topology={"anonymous_routers": 0.33}).run(40)
     overlay.assert_well()
-    assert overlay.wrong_routes("route_inferred") == 0  # what was seen is true
+    assert overlay.wrong_routes("route_inferred") == 0  # The discovered part is true.
 
 
 def test_one_seed_gives_one_run() -> None:
@@ -262,7 +264,7 @@ def test_one_seed_gives_one_run() -> None:
     assert first.records != other.records
 
 
-def test_targets_by_global_knowledge_are_asked_directly() -> None:
+def test_targets_by_global_knowledge_are_contacted_directly() -> None:
     overlay = Overlay(heuristic="farthest", targets=3)
     for spec in overlay.specs.values():
         assert len(set(spec.targets) - {spec.address}) == 3
@@ -283,24 +285,24 @@ def test_targets_by_global_knowledge_are_asked_directly() -> None:
         ({"ttl": 0}, "overlay.ttl: expected 1 to 65535, found 0"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, Any], words: str) -> None:
+def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ExperimentError, match=words):
         Overlay(**settings)
 
 
-def test_a_join_is_answered_with_an_inference() -> None:
+def test_a_join_causes_an_inference() -> None:
     overlay = Overlay().run(20)
     effects = overlay.protocol("h7").on_message(0, 12345, Join())
     assert [type(effect).__name__ for effect in effects] == ["ProbeRoute"]
 
 
-def test_a_peer_sent_elsewhere_looks_later_whether_it_has_a_place() -> None:
+def test_a_forwarded_peer_checks_later_that_it_has_joined() -> None:
     peer = Overlay().run(20).protocol("h7")
     effects = peer.on_message(0, next(iter(peer.neighbours)), NewParent(12345, (1, 2)))
     assert "join" in [effect.name for effect in effects if isinstance(effect, SetTimer)]
 
 
-def test_a_link_that_its_ends_see_differently_is_mended() -> None:
+def test_a_link_with_different_states_at_its_ends_is_repaired() -> None:
     overlay = Overlay(distant_links=0).run(20)
     peer = overlay.protocol("h7")
     lost = [address for address, _ in peer.neighbours.near()]
@@ -313,7 +315,7 @@ def test_a_link_that_its_ends_see_differently_is_mended() -> None:
         assert (there is not None and there.is_near) == (here is not None and here.is_near)
 
 
-def test_targets_that_start_late_are_asked_again() -> None:
+def test_targets_that_start_late_are_contacted_again() -> None:
     overlay = Overlay(hosts=12, heuristic="nearest", targets=3)
     overlay.kill(overlay.specs["h5"].start_us / SECOND_US + 0.001, "h5")
     overlay.simulator.start_agent(100 * SECOND_US, "h5")

@@ -1,4 +1,4 @@
-"""Records are those of the schema, field for field, in runs of every protocol."""
+"""Records follow the schema field by field in runs of every protocol."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ def field_of(what: str, key: str) -> Field | None:
 
 
 def faults_of(what: str, values: dict[str, Any]) -> list[str]:
-    """What is wrong with a record."""
+    """Deviations of a record from the schema."""
     if what not in KNOWN:
         return [f"{what} is not in the schema"]
     required = {key for key, field in KNOWN[what].items() if not field.is_optional}
@@ -37,13 +37,13 @@ def test_every_record_is_listed_once() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_records_of_a_run_are_those_of_the_schema(name: str, tmp_path: Path) -> None:
+def test_records_of_a_run_follow_the_schema(name: str, tmp_path: Path) -> None:
     rows = records_of(name, tmp_path)
     assert rows
     assert {wrong for _, _, what, values in rows for wrong in faults_of(what, values)} == set()
 
 
-def test_a_strange_record_is_noticed() -> None:
+def test_an_unknown_record_is_found() -> None:
     assert faults_of("event_lost", {}) == ["event_lost is not in the schema"]
     assert faults_of("delivered", {"event_id": "3", "hop_count": 1, "by": 2}) == [
         "delivered.event_id is '3'",

@@ -1,4 +1,4 @@
-"""Rings of agents: true tables, whatever goes wrong, and the routes on them."""
+"""Rings of agents: tables are true after failures, and routes follow them."""
 
 from collections import Counter
 from random import Random
@@ -24,11 +24,11 @@ from topologies.overlays.overlay import Overlay
 from topologies.overlays.position_routes import PositionRoutes
 
 PEERS = 24
-REPAIRED_S = 10.0  # detection after 3 s, and what it leads to
+REPAIRED_S = 10.0  # detection after 3 s, and the repair
 
 
 @pytest.mark.parametrize(("seed", "fingers"), [(1, "chord"), (2, "random")])
-def test_peers_that_start_together_are_one_ring_and_then_nothing_changes(
+def test_peers_that_start_together_form_one_ring_that_stays_unchanged(
     seed: int, fingers: str
 ) -> None:
     rings = Rings(PEERS, seed, fingers=fingers, successors=8).run(S)
@@ -41,14 +41,14 @@ def test_peers_that_start_together_are_one_ring_and_then_nothing_changes(
 
 
 class SettlingRings(Rings):
-    """Rings that record when each peer says that links are settled."""
+    """Rings that record when links are settled at each peer."""
 
     def above(self, given: Surroundings) -> list[Protocol]:
-        """A layer that listens."""
+        """The layer that records it."""
         return [Listener(given)]
 
     def settled_us(self, peer: int) -> list[int]:
-        """When a peer was settled, in each of its lives."""
+        """The times when a peer was settled, for each of its incarnations."""
         mine = [row for row in self.records if row[1] == self.host[peer] and row[2] == "settled"]
         return [row[0] for row in mine]
 
@@ -57,7 +57,7 @@ class Listener(Protocol):
     """Records when the overlay is settled."""
 
     def on_announcement(self, now_us: int, content: Any) -> Effects:
-        """Take note."""
+        """Record the announcement."""
         return [Record("settled")] if isinstance(content, Settled) else ()
 
 
@@ -81,7 +81,7 @@ def test_a_late_peer_is_settled_when_all_others_have_found_it(
     assert not list(rings.wrong())
 
 
-def test_records_are_the_tables() -> None:
+def test_records_describe_the_tables() -> None:
     rings = Rings(12, successors=6).run(S)
     rings.settle(3.0)
     rings.kill([rings.addresses[3]])
@@ -133,7 +133,7 @@ def test_routes_to_keys_are_those_of_the_offline_overlay(fingers: str) -> None:
                 assert found == rings.addresses[offline]
 
 
-def test_failures_leaving_and_coming_back_end_in_true_tables() -> None:
+def test_after_crashes_leaving_and_restarts_tables_are_true() -> None:
     rings = Rings(PEERS, 4, successors=8).run(S)
     rings.settle(3.0)
     order = sorted(rings.alive, key=lambda peer: rings.alive[peer].me.position)
@@ -149,14 +149,14 @@ def test_failures_leaving_and_coming_back_end_in_true_tables() -> None:
     rings.run_for(0.01)
     rings.settle(REPAIRED_S)
     rings.kill([order[0]])
-    rings.start(order[0])  # before anybody notices
+    rings.start(order[0])  # before any peer detects it
     rings.run_for(0.01)
     rings.settle(REPAIRED_S)
     assert len(rings.alive) == PEERS - 1
 
 
 @pytest.mark.parametrize("loss_percent", [0.0, 2.0])
-def test_a_healed_partition_is_one_ring(loss_percent: float) -> None:
+def test_a_healed_partition_becomes_one_ring(loss_percent: float) -> None:
     underlay = with_loss(underlay_of(PEERS), loss_percent)
     rings = Rings(PEERS, 2, underlay=underlay, successors=8).run(S)
     rings.settle(REPAIRED_S)
@@ -171,7 +171,7 @@ def test_a_healed_partition_is_one_ring(loss_percent: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
-def test_a_third_killed_at_once_leaves_one_ring(seed: int) -> None:
+def test_after_crashes_of_a_third_one_ring_remains(seed: int) -> None:
     rings = Rings(64, seed, fingers=("chord", "random")[seed % 2]).run(S)
     rings.settle(3.0)
     rings.run_for(Random(seed).uniform(0, 5))
@@ -191,7 +191,7 @@ def ring_of(*others: Place, contacts: tuple[int, ...] = ()) -> Ring:
 
 
 def tell(ring: Ring, place: Place, *named: Place) -> list[object]:
-    """Let a peer say where it is, and who comes after it."""
+    """Let a peer send its position and its successors."""
     after = tuple(Member(*one) for one in named)
     own = Surrounding(place.position, (), after)
     return [
@@ -205,7 +205,7 @@ def at(rank: int) -> Place:
     return Place(rank, rank << 40)
 
 
-def test_a_peer_without_neighbours_asks_all_contacts_in_each_period() -> None:
+def test_a_peer_without_neighbours_contacts_all_contacts_in_each_period() -> None:
     """Most contacts may be dead, and a lookup may be lost."""
     ring = ring_of(contacts=(7, 8, 9))
     for second in range(1, 4):
@@ -216,7 +216,7 @@ def test_a_peer_without_neighbours_asks_all_contacts_in_each_period() -> None:
     assert len([e for e in sent if e.to in (7, 8, 9)]) == 1
 
 
-def test_a_peer_that_others_name_is_asked_before_it_is_a_neighbour() -> None:
+def test_a_peer_known_from_others_becomes_a_neighbour_only_after_it_answers() -> None:
     ring = ring_of(at(300))
     assert tell(ring, at(300), at(500), at(900)) == [900]  # it may be the predecessor
     assert ring.near.successors == [at(300), at(500), at(900)]
@@ -226,7 +226,7 @@ def test_a_peer_that_others_name_is_asked_before_it_is_a_neighbour() -> None:
     assert ring.near.successors == [at(250), at(300), at(500), at(900)]
 
 
-def test_a_peer_that_may_be_a_neighbour_is_asked_until_it_answers() -> None:
+def test_a_possible_neighbour_is_contacted_until_it_answers() -> None:
     ring = ring_of(at(300))
     for period in range(2, 5):
         assert tell(ring, at(300), at(900)) == [900]
@@ -236,19 +236,19 @@ def test_a_peer_that_may_be_a_neighbour_is_asked_until_it_answers() -> None:
     assert tell(ring, at(300), at(900)) == []
 
 
-def test_a_lost_peer_is_not_taken_from_the_lists_of_others_for_a_while() -> None:
+def test_a_lost_peer_is_not_added_from_lists_of_others_for_a_while() -> None:
     ring = ring_of(at(300))
     tell(ring, at(300), at(400), at(500))
     ring.lose(S, 400)
     assert ring.near.successors == [at(300), at(500)]
     tell(ring, at(300), at(400), at(500), at(600))
     assert ring.near.successors == [at(300), at(500), at(600)]
-    tell(ring, at(400), at(500))  # it is alive after all
+    tell(ring, at(400), at(500))  # It is alive.
     tell(ring, at(300), at(400), at(500), at(600))
     assert at(400) in ring.near.successors
 
 
-def test_without_successors_the_nearest_known_peer_is_the_next_one() -> None:
+def test_without_successors_the_nearest_known_peer_is_the_successor() -> None:
     ring = ring_of(at(300), at(50))
     ring.lose(S, 300)
     assert ring.near.successors == [at(50)]
@@ -259,7 +259,7 @@ def test_without_successors_the_nearest_known_peer_is_the_next_one() -> None:
 @pytest.mark.parametrize(
     ("rank", "sender"), [(100, 7), (1000, 7), (5000, 7)], ids=["same", "modulus", "beyond"]
 )
-def test_impossible_positions_are_ignored(rank: int, sender: int) -> None:
+def test_invalid_positions_are_ignored(rank: int, sender: int) -> None:
     ring = ring_of()
     assert tell(ring, Place(sender, rank << 40)) == []
     assert ring.near.successors == []
@@ -267,7 +267,7 @@ def test_impossible_positions_are_ignored(rank: int, sender: int) -> None:
     assert ring.on_message(1, 9, lookup) == []
 
 
-def test_lookups_end_after_some_hops() -> None:
+def test_lookups_end_after_a_number_of_hops() -> None:
     ring = ring_of(at(300))
     lookup = Lookup(0, 200 << 40, 9, 1, False, 255)
     assert ring.on_message(1, 9, lookup) == []
@@ -275,14 +275,14 @@ def test_lookups_end_after_some_hops() -> None:
     assert passed == [Send(300, Lookup(0, 200 << 40, 9, 1, True, 4))]
 
 
-def test_a_peer_that_leaves_names_who_closes_the_gap() -> None:
+def test_a_leaving_peer_names_the_peers_that_close_the_gap() -> None:
     ring = ring_of(at(300))
     own = Surrounding(300 << 40, (), (Member(600, 600 << 40),))
     asked = [e.to for e in ring.on_message(2, 300, Leaving(0, own)) if isinstance(e, Send)]
     assert asked == [600] and ring.near.successors == []
 
 
-def test_an_overlay_ignores_other_epochs_and_tells_what_it_lost() -> None:
+def test_an_overlay_ignores_other_epochs_and_reports_lost_peers() -> None:
     overlay = RingOverlay(Surroundings(1, (), Random(1)))
     overlay.on_start(0)
     own = Surrounding(hash_position(2), (), ())

@@ -1,4 +1,4 @@
-"""Scribe on Pastry and on skip-net: the messages of the offline walk, and delivery under churn."""
+"""Scribe on Pastry and skip-net: messages of the offline computation, and delivery under churn."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ PEERS, TOPICS, START_S = 24, 12, 22.0
 
 
 class ScribeRun:
-    """Peers with an overlay and Scribe, and all that they recorded."""
+    """Peers with an overlay and Scribe, and all their records."""
 
     def __init__(self, kind: str, seed: int, loss_percent: float = 0.0, events: int = 80) -> None:
         document = {
@@ -60,7 +60,7 @@ class ScribeRun:
             self.running.add(spec, starts_by_fault=False)
 
     def run(self, until_s: float) -> "ScribeRun":
-        """Let time pass."""
+        """Advance the time."""
         self.simulator.run(int(until_s * S))
         return self
 
@@ -69,7 +69,7 @@ class ScribeRun:
         return [(host, values) for _, host, what, values in self.rows if what in names]
 
     def overlay(self) -> Overlay:
-        """The links of all agents now, and what they want."""
+        """The current links and topics of all agents."""
         number = {spec.address: at for at, spec in enumerate(self.specs)}
         at_host = {spec.host: at for at, spec in enumerate(self.specs)}
         links: dict[tuple[int, int], str] = {}
@@ -111,7 +111,7 @@ SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8)
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_events_take_the_messages_of_the_offline_walk(kind: str, seed: int) -> None:
+def test_events_take_the_messages_of_the_offline_computation(kind: str, seed: int) -> None:
     run = ScribeRun(kind, seed).run(START_S - 0.1)
     assert len(run.recorded("ready")) == PEERS
     overlay = run.overlay()
@@ -128,21 +128,19 @@ def test_events_take_the_messages_of_the_offline_walk(kind: str, seed: int) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whoever_stays_gets_everything_once_while_others_crash_and_return(
-    kind: str, seed: int
-) -> None:
+def test_peers_that_stay_get_every_event_once_under_churn(kind: str, seed: int) -> None:
     check_churn(ScribeRun(kind, seed, events=240), seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_with_loss(kind: str, seed: int) -> None:
+def test_peers_that_stay_get_every_event_once_under_churn_with_loss(kind: str, seed: int) -> None:
     check_churn(ScribeRun(kind, seed, loss_percent=1.0, events=240), seed)
 
 
 def check_churn(run: ScribeRun, seed: int) -> None:
-    """A third of the peers crash and return, one after another, while all publish."""
+    """A third of the peers crash and restart, one after another, while all publish."""
     chance, hosts = Random(seed), [spec.host for spec in run.specs]
     movers = chance.sample(hosts, PEERS // 3)
     for number, host in enumerate(movers):

@@ -1,4 +1,4 @@
-"""OPT: a shortest-path tree for each publisher, at all peers alike, whatever happens to them."""
+"""OPT: a shortest-path tree for each publisher, equal at all peers, also under churn."""
 
 import networkx as nx
 
@@ -10,7 +10,7 @@ QUICK = {"kind": "opt", "period_us": 500_000, "first_trees_s": 10.0}
 
 
 def assert_shortest(crowd: Crowd, graph: nx.Graph) -> None:
-    """The tree of each running peer has the shortest paths from it, and that of a dead one all."""
+    """The tree of each running peer has its shortest paths; that of a dead peer has all peers."""
     for root in crowd.graph:
         tree = crowd.check_tree(root)
         if root not in graph:
@@ -20,7 +20,7 @@ def assert_shortest(crowd: Crowd, graph: nx.Graph) -> None:
         assert {*map(frozenset, tree.edges)} == right
 
 
-def test_all_peers_agree_on_the_shortest_paths_from_each() -> None:
+def test_all_peers_agree_on_the_shortest_paths_from_each_peer() -> None:
     for seed, loss_percent in ((1, 0.0), (2, 3.0)):
         underlay = make_underlay(24, seed, loss_percent)
         graph = make_overlay(underlay, seed)
@@ -40,7 +40,7 @@ def test_all_peers_agree_on_the_shortest_paths_from_each() -> None:
 
 
 def is_cut(graph: nx.Graph, peer: int) -> bool:
-    """Whether the others are in pieces without a peer."""
+    """Whether the others are disconnected without a peer."""
     rest = graph.copy()
     rest.remove_node(peer)
     return not nx.is_connected(rest)
@@ -72,7 +72,7 @@ def test_events_take_the_shortest_paths_over_the_overlay() -> None:
 
 
 def final_overlay(run: WholeRun) -> nx.Graph:
-    """The links that both ends have, with the mean of what both measured."""
+    """The links that both ends hold, with the mean of their measured delays."""
     delays_us = {
         (agent.address, peer): delay_us
         for agent in run.running.agents.values()
@@ -85,7 +85,7 @@ def final_overlay(run: WholeRun) -> nx.Graph:
     return graph
 
 
-def test_with_loss_and_peers_that_die_and_return_nothing_is_lost_or_doubled() -> None:
+def test_with_loss_and_churn_no_event_is_lost_or_repeated() -> None:
     run = WholeRun(16, 100, seed=2, loss_percent=2.0, **QUICK)
     run.kill(21.5, "h3", "h5")
     run.restart(24, "h5")

@@ -1,4 +1,4 @@
-"""Route probing in the simulator: the truth, as the network would tell it."""
+"""Route probing in the simulator finds the true routes."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ def probe(stage: Stage, source: str, *targets: int, at_us: int = 0) -> list[Rout
 
 
 def expected_hops(routes: Routes, stage: Stage, source: str, target: str) -> list[Any]:
-    """Address and round trip of every hop, None for both where a router is silent."""
+    """Address and round trip of every hop; both are None for a silent router."""
     silent = {router.name for router in stage.underlay.routers if router.anonymous}
     path = routes.path(source, target)
     hops: list[Any] = []
@@ -54,7 +54,7 @@ def _text(address: int) -> str:
     return ".".join(str(byte) for byte in address.to_bytes(4))
 
 
-def test_a_probed_route_is_the_true_one_with_true_round_trips() -> None:
+def test_a_probed_route_and_its_round_trips_are_true() -> None:
     underlay = attach_hosts(generate_waxman(60, seed=2), 12, seed=2)
     check_all(underlay)
     check_all(make_asymmetric(underlay, 0.8, seed=2))
@@ -65,14 +65,14 @@ def test_anonymous_routers_stay_silent() -> None:
     check_all(make_anonymous(underlay, 0.3, seed=2))
 
 
-def test_an_address_that_does_not_exist_ends_at_the_last_router() -> None:
+def test_a_route_to_an_unused_address_ends_at_the_last_router() -> None:
     stage = Stage(line())
     (route,) = probe(stage, "h1", stage.address("h2") + 1)
     assert [hop.address for hop in route.hops] == [stage.address(f"r{n}") for n in (1, 2, 3)]
     assert not route.is_reached
 
 
-def test_behind_a_silent_last_router_nothing_more_is_heard() -> None:
+def test_behind_a_silent_last_router_there_is_no_answer() -> None:
     stage = Stage(line(anonymous=frozenset({"r3"})))
     (route,) = probe(stage, "h1", stage.address("h2") + 1)
     assert [hop.address for hop in route.hops] == [stage.address("r1"), stage.address("r2")]
@@ -96,7 +96,7 @@ def test_lost_probes_are_repeated() -> None:
             seen in (None, router) for seen, router in zip(route.routers, true, strict=False)
         )
         whole += route.is_reached and route.routers == true
-    assert whole >= 35  # one try at each hop gives 14 whole routes, two give 30
+    assert whole >= 35  # one try for each hop gives 14 complete routes, two give 30
 
 
 def test_a_route_probed_after_a_cut_is_the_detour() -> None:

@@ -1,4 +1,4 @@
-"""The simulator: exact delays, timers, lives and deaths of agents, cuts and detours."""
+"""The simulator: exact delays, timers, starts and ends of agents, failed links and detours."""
 
 import random
 from typing import Any
@@ -25,7 +25,7 @@ from topologies.waxman import generate_waxman
 
 
 def talk(stage: Stage, *times_us: int, reliable: bool = False) -> Stage:
-    """h1 sends a word to h2 at each time, numbered from 0."""
+    """h1 sends a message to h2 at each time, numbered from 0."""
     to = stage.address("h2")
     script = {at_us: [Send(to, Word(n), reliable)] for n, at_us in enumerate(times_us)}
     stage.cast("h1", script)
@@ -38,7 +38,7 @@ def test_a_message_takes_exactly_the_delay_of_its_path() -> None:
     assert stage.heard("h2") == [(2_210, 0), (7_200, 1)]
 
 
-def test_delays_are_true_between_all_hosts_of_an_uneven_network() -> None:
+def test_delays_are_true_between_all_hosts_of_an_irregular_network() -> None:
     underlay = make_asymmetric(attach_hosts(generate_waxman(40, seed=3), 8, seed=3), 0.8, seed=3)
     routes, stage = Routes(underlay), Stage(underlay)
     names = [host.name for host in underlay.hosts]
@@ -52,7 +52,7 @@ def test_delays_are_true_between_all_hosts_of_an_uneven_network() -> None:
     assert found == {(a, b): routes.path_delay_us(a, b) for a in names for b in names if a != b}
 
 
-def test_timers_ring_are_replaced_and_cancelled() -> None:
+def test_timers_expire_and_are_replaced_and_cancelled() -> None:
     stage = Stage(line())
     stage.cast(
         "h1",
@@ -89,7 +89,7 @@ class Broken(Protocol):
         return [SetTimer("boom", now_us + 3)]
 
 
-def test_a_failed_agent_fails_the_run_by_name() -> None:
+def test_a_failed_agent_fails_the_run_with_its_name() -> None:
     simulator = Simulator(line())
     simulator.add_agent("h2", lambda: Agent(1, 1, Broken(Given(1, (), random.Random(1)))))
     simulator.start_agent(4, "h2")
@@ -98,7 +98,7 @@ def test_a_failed_agent_fails_the_run_by_name() -> None:
 
 
 class Thinker(Protocol):
-    """Has a sum computed when it starts, and records it."""
+    """Requests a sum when it starts, and records the result."""
 
     def on_start(self, now_us: int) -> Effects:
         return [Compute("sum", sum, ((3, 4),), 250)]
@@ -112,7 +112,7 @@ def test_a_computation_takes_the_stated_time_and_ends_with_its_agent() -> None:
     simulator = Simulator(line(), record=lambda *row: records.append(row))
     simulator.add_agent("h2", lambda: Agent(1, 1, Thinker(Given(1, (), random.Random(1)))))
     simulator.start_agent(10, "h2")
-    simulator.start_agent(100, "h2")  # the first one is gone before it has a result
+    simulator.start_agent(100, "h2")  # The first incarnation has ended before the result.
     simulator.run(1_000)
     assert records == [(350, "h2", "computed", {"name": "sum", "result": 7})]
 
@@ -124,14 +124,14 @@ def test_a_failed_computation_fails_the_run() -> None:
         stage.run(10)
 
 
-def test_a_timer_in_the_past_is_our_bug() -> None:
+def test_a_timer_in_the_past_is_an_internal_error() -> None:
     stage = Stage(line())
     stage.cast("h1", {5: [SetTimer("late", -1)]})
     with pytest.raises(AgentFailed, match="agent h1 .* a timer in the past"):
         stage.run(10)
 
 
-def test_what_is_not_in_the_network_is_refused_at_once() -> None:
+def test_unknown_nodes_are_refused_at_once() -> None:
     simulator = Simulator(line())
     for wrong in (
         lambda: simulator.start_agent(0, "h9"),
@@ -146,7 +146,7 @@ def test_what_is_not_in_the_network_is_refused_at_once() -> None:
         simulator.call_at(50, print)
 
 
-def test_a_killed_agent_hears_nothing_and_a_restarted_one_starts_afresh() -> None:
+def test_a_killed_agent_receives_nothing_and_a_restarted_one_has_no_state() -> None:
     stage = talk(Stage(line()), *range(0, 100_000, 10_000))
     stage.cast("h2", {85_000: [Record("lived_long")]})
     stage.simulator.kill_agent(25_000, "h2")
@@ -157,20 +157,20 @@ def test_a_killed_agent_hears_nothing_and_a_restarted_one_starts_afresh() -> Non
     assert [row[0] for row in stage.recorded("h2", "lived_long")] == [150_000]
 
 
-def test_an_agent_that_a_fault_starts_before_its_time_starts_once() -> None:
+def test_an_agent_started_by_a_fault_before_its_time_starts_once() -> None:
     experiment = Experiment(
         "early",
         contacts=1,
         start_over_s=8.0,
         topology=TopologySettings(routers=10, hosts=4),
         overlay={"kind": "hello"},
-        faults=(Fault(1.0, "restart-agent", "h4"),),  # its own time would come after 6 s
+        faults=(Fault(1.0, "restart-agent", "h4"),),  # its own start time would be 6 s
     )
     underlay, rows = make_underlay(experiment), list[Any]()
     simulator = Simulator(underlay, record=lambda *row: rows.append(row))
     populate(simulator, experiment, assign_agents(experiment, underlay, None))
     simulator.run(10_000_000)
-    # An agent looks at the way to its contact once in a life.
+    # An agent computes the route to its contact once after each start.
     (looked_us,) = [row[0] for row in rows if row[1:3] == ("h4", "route_inferred")]
     assert 1_000_000 < looked_us < 2_000_000
 
@@ -185,7 +185,7 @@ def test_reliable_messages_survive_loss_and_arrive_once() -> None:
         assert stage.simulator.counts["lost"] > 40
 
 
-def test_a_dead_peer_is_given_up() -> None:
+def test_a_message_to_a_dead_peer_is_given_up() -> None:
     stage = talk(Stage(line()), 30_000, reliable=True)
     stage.simulator.kill_agent(20_000, "h2")
     stage.run(300_000_000)
@@ -194,14 +194,14 @@ def test_a_dead_peer_is_given_up() -> None:
     ]
 
 
-def test_a_lost_link_loses_what_is_on_it_and_later_packets_take_the_detour() -> None:
+def test_a_failed_link_loses_packets_on_it_and_later_ones_take_the_detour() -> None:
     stage = talk(Stage(ring()), 0, 900, 1_500, 5_000, 20_000)
     stage.simulator.set_link(2_000, "r2", "r3", up=False)
     stage.simulator.set_link(10_000, "r2", "r3", up=True)
     stage.run(50_000)
     assert stage.heard("h2") == [
-        # The first was on the last link and is lost; the second, on its way to r2, turns back
-        # there, to r1 and around; the third has just entered the same link.
+        # The first was on the last link and is lost. The second was on its way to r2 and turns back
+        # there, to r1 and around. The third has just entered the failed link.
         (900 + 100 + 1_000 + 1_000 + 3_000 + 100, 1),
         (1_500 + 100 + 1_000 + 1_000 + 3_000 + 100, 2),
         (5_000 + 3_200, 3),
@@ -210,14 +210,14 @@ def test_a_lost_link_loses_what_is_on_it_and_later_packets_take_the_detour() -> 
     assert stage.simulator.counts == {"dead_link": 1}
 
 
-def test_a_link_that_is_mended_in_time_loses_nothing() -> None:
+def test_a_link_that_is_repaired_in_time_loses_nothing() -> None:
     stage = talk(Stage(line()), 0)
     stage.simulator.set_link(500, "r1", "r2", up=False)
     stage.simulator.set_link(600, "r1", "r2", up=True)
     assert stage.run(10_000).heard("h2") == [(2_200, 0)]
 
 
-def test_a_cut_network_drops_and_counts() -> None:
+def test_a_partitioned_network_drops_and_counts_packets() -> None:
     stage = talk(Stage(line()), 1_000, 3_000, 20_000)
     stage.simulator.set_router(500, "r2", up=False)
     stage.simulator.set_router(10_000, "r2", up=True)
@@ -226,7 +226,7 @@ def test_a_cut_network_drops_and_counts() -> None:
     assert stage.simulator.counts == {"no_route": 2}
 
 
-def test_a_host_without_its_link_cannot_send_or_be_reached() -> None:
+def test_a_host_without_its_link_cannot_send_or_receive() -> None:
     stage = talk(Stage(line()), 1_000, 8_000, 20_000)
     stage.simulator.set_link(500, "h2", "r3", up=False)
     stage.simulator.set_link(4_000, "h2", "r3", up=True)
@@ -237,34 +237,34 @@ def test_a_host_without_its_link_cannot_send_or_be_reached() -> None:
     assert stage.simulator.counts == {"no_route": 1, "dead_link": 1}
 
 
-def test_a_changed_delay_is_that_of_later_packets() -> None:
+def test_a_changed_delay_applies_to_later_packets() -> None:
     stage = talk(Stage(ring()), 0, 900, 5_000)
     stage.simulator.set_delay(500, "r2", "r3", 2_500)
     stage.run(50_000)
-    # The first is on r1-r2 at the time and goes on over the slower link; the others go around.
+    # The first is on r1-r2 at this time and continues over the slower link; others go around.
     assert stage.heard("h2") == [(3_700, 0), (4_100, 1), (8_200, 2)]
 
 
-def test_a_slow_link_queues_and_overflows_in_the_simulator_too() -> None:
+def test_a_slow_link_queues_and_drops_in_the_simulator_too() -> None:
     slow = Channel(1_000, rate_mbit=1.0, queue_packets=4)
     stage = Stage(line(Channel(1_000), slow))
     words = [Send(stage.address("h2"), Word(number)) for number in range(10)]
     stage.cast("h1", {0: list(words)})
     stage.cast("h2")
     stage.run(100_000)
-    sending_us = (28 + 44) * 8  # at a megabit a second
+    sending_us = (28 + 44) * 8  # at 1 Mbit/s
     assert stage.heard("h2") == [(2_200 + sending_us * (n + 1), n) for n in range(5)]
     assert stage.simulator.counts == {"overflowed": 5}
 
 
-def test_a_way_longer_than_the_ttl_ends_on_the_way() -> None:
+def test_a_packet_on_a_route_longer_than_its_ttl_is_dropped() -> None:
     assert talk(Stage(line(routers=63)), 0).run(1_000_000).heard("h2") == [(62_200, 0)]
     stage = talk(Stage(line(routers=64)), 0).run(1_000_000)
     assert stage.heard("h2") == []
     assert stage.simulator.counts == {"expired": 1}
 
 
-def test_a_message_to_nobody_is_dropped_where_the_way_ends(tmp_path: Any) -> None:
+def test_a_message_to_an_unused_address_is_dropped_where_the_route_ends(tmp_path: Any) -> None:
     underlay: Underlay = line()
     stage = Stage(underlay, tmp_path)
     stage.cast("h1", {0: [Send(stage.address("h2") + 1, Word(0)), Send(1, Word(1))]})

@@ -1,4 +1,4 @@
-"""Skip-net's agents: their rings equal the truth whatever happens, and route as the oracle does."""
+"""Agents of skip-net: their rings equal the truth under churn, and routes equal the oracle's."""
 
 from collections.abc import Iterator
 from random import Random
@@ -18,14 +18,14 @@ SETTINGS = {"check_s": 3.0}
 
 
 def levels_of(run: KeyedRun, peer: PeerId) -> list[Level]:
-    """The levels of the only key of a peer."""
+    """The levels of a peer with only one key."""
     (node,) = run.overlays[peer].rings.nodes.values()
     found: list[Level] = node.levels
     return found
 
 
 def check_rings(run: KeyedRun) -> None:
-    """On every level the neighbours are the next peers whose identifiers agree in so many bits."""
+    """Check that neighbours on each level are the next peers with a common prefix of its length."""
     for me in run.live:
         ring, number, neighbours = run.live, 0, set()
         while len(ring) > 1:
@@ -43,13 +43,13 @@ def check_rings(run: KeyedRun) -> None:
 
 
 def following(ring: list[PeerId], at: int) -> list[PeerId]:
-    """The others of a ring from the next one on."""
+    """The other members of a ring, from the next one on."""
     return ring[at + 1 :] + ring[:at]
 
 
 @pytest.fixture(scope="module")
 def lives() -> Iterator[KeyedRun]:
-    """A run in which a third of the peers is killed at 12 s and starts again at 30 s."""
+    """A run in which a third of the peers crashes at 12 s and restarts at 30 s."""
     run = KeyedRun("skip-net", PEERS, **SETTINGS)
     victims = Random(2).sample(sorted(run.address), PEERS // 3)
     run.kill(12, victims)
@@ -65,7 +65,7 @@ def test_rings_and_routes_are_true_after_joins(lives: KeyedRun) -> None:
     assert max(listener.changed_us for listener in lives.listeners.values()) < 6_000_000
 
 
-def test_rings_and_routes_are_true_after_a_third_was_killed(lives: KeyedRun) -> None:
+def test_rings_and_routes_are_true_after_a_third_crashed(lives: KeyedRun) -> None:
     lives.run(29.9)
     assert len(lives.live) == PEERS - PEERS // 3
     check_rings(lives)
@@ -88,7 +88,7 @@ def test_a_peer_that_leaves_is_replaced_at_once() -> None:
     check_rings(run)
 
 
-def test_a_peer_without_others_is_the_root_of_all_keys() -> None:
+def test_a_single_peer_is_the_root_of_all_keys() -> None:
     run = KeyedRun("skip-net", 1).run(1)
     assert run.route(run.live[0], 7) == run.live
 
@@ -105,7 +105,7 @@ def test_routes_are_true_after_churn_with_loss(seed: int) -> None:
 
 
 def check_after_churn(run: KeyedRun, seed: int) -> None:
-    """Two of the peers crash every 2 s, and return after 0.5 to 6 s; then there is quiet."""
+    """Two of the peers crash every 2 s and restart after 0.5 to 6 s; then churn ends."""
     chance = Random(seed)
     for at_s in range(6, 22, 2):
         victims = chance.sample(sorted(run.address), 2)
@@ -118,8 +118,8 @@ def check_after_churn(run: KeyedRun, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_rings_that_meet_become_one(seed: int) -> None:
-    """Peers with several keys each, in two rings that know of each other by one key only."""
+def test_two_rings_that_meet_are_merged(seed: int) -> None:
+    """The peers of two rings have several keys each; the rings are joined by one key."""
     chance = Random(seed)
     keys = chance.sample([Key(t, r, p) for t in range(5) for r in (0, 1) for p in range(1, 7)], 24)
     network = Network({key.peer for key in keys})
@@ -140,7 +140,7 @@ def test_two_rings_that_meet_become_one(seed: int) -> None:
 
 
 class Network:
-    """Peers whose messages arrive at once, in the order in which they were sent."""
+    """Peers whose messages arrive at once, in the order of sending."""
 
     def __init__(self, peers: set[PeerId]) -> None:
         self.rings = {peer: Rings(peer) for peer in sorted(peers)}
@@ -148,17 +148,17 @@ class Network:
         self._now_us = 0
 
     def insert(self, key: Key, starts: list[Key]) -> None:
-        """Add a key, and let it find its place."""
+        """Add a key, and let it join."""
         self._send(key.peer, self.rings[key.peer].insert(self._now_us, key, starts))
         self._deliver()
 
     def check(self, key: Key, starts: list[Key]) -> None:
-        """Let the peer of a key look at its links, from a key that it has heard of."""
+        """Let the peer of a key check its links after a message about another key."""
         self._send(key.peer, self.rings[key.peer].check(self._now_us, starts))
         self._deliver()
 
     def settle(self) -> None:
-        """Let all peers look at their links until nothing changes."""
+        """Let all peers check their links until nothing changes."""
         for _ in range(30):
             self._now_us += 3_000_000
             for peer, rings in self.rings.items():
@@ -172,7 +172,7 @@ class Network:
         return self.rings[key.peer].nodes[key].levels[0]
 
     def ring_from(self, key: Key) -> list[Key]:
-        """The keys once around, from one of them on."""
+        """The keys of the whole ring, starting at one of them."""
         found = [key]
         while (right := self.level_zero(found[-1]).right) != key and len(found) < 100:
             found.append(right)

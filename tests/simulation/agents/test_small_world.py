@@ -1,4 +1,4 @@
-"""Small-world overlays of agents: fingers by every rule, and what gossip of interests is worth."""
+"""Small-world overlays of agents: fingers by every rule, and the effect of learned interests."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -36,7 +36,7 @@ def none_asked(count: int) -> Sequence[Sequence[int]]:
 
 @cache
 def grown(fingers: str, seed: int = 1) -> Rings:
-    """Peers whose tables are right and stay so."""
+    """Peers whose tables are true and stay unchanged."""
     whole = WholeNetwork(seed, PEERS, none_asked, none_asked, lambda: WANTED)
     settings = SmallWorldSettings(fingers=fingers)  # type: ignore[arg-type]
     plans = SmallWorldOverlay.plan(settings, whole)
@@ -70,7 +70,7 @@ def test_chord_fingers_are_those_of_the_paper() -> None:
     assert fingers_of(grown("chord")) == expected
 
 
-def test_random_fingers_are_one_in_each_phase() -> None:
+def test_random_fingers_fill_each_phase_once() -> None:
     for node, fingers in enumerate(fingers_of(grown("random"))):
         phases = sorted(int(np.log2((finger - node) % PEERS)) for finger in fingers)
         assert phases == [0, 1, 2, 3]
@@ -91,7 +91,7 @@ def test_learned_fingers_connect_nearly_as_many_topics_as_greedy_ones() -> None:
 
 
 @pytest.mark.parametrize("fingers", ["chord", "greedy", "learned"])
-def test_nothing_changes_once_all_is_well(fingers: str) -> None:
+def test_a_correct_overlay_stays_unchanged(fingers: str) -> None:
     rings = grown(fingers)
     views = [ring.view for ring in rings.alive.values()]
     rings.run_for(4)
@@ -113,7 +113,7 @@ def test_routes_to_keys_are_those_of_the_offline_overlay() -> None:
                 assert found == rings.addresses[int(offline[0])]
 
 
-def test_a_third_killed_at_once_leaves_one_ring_with_planned_fingers() -> None:
+def test_after_crashes_of_a_third_one_ring_with_planned_fingers_remains() -> None:
     plan = dict(enumerate(plan_fingers(WANTED, "greedy", "floor", seed=2)))
     rings = Rings(PEERS, 2, SmallWorldOverlay, plans=plan, fingers="greedy", successors=8).run(S)
     rings.settle(3.0)
@@ -131,7 +131,7 @@ def test_learned_fingers_are_chosen_again_after_failures() -> None:
 
 
 def knowledge(per_phase: int = 4) -> Knowledge:
-    """That of peer 100 at rank 0 of 64, which wants topics 1 to 6."""
+    """The knowledge of peer 100 at rank 0 of 64, which subscribes to topics 1 to 6."""
     circle = rank_circle(64)
     made = Knowledge(Place(100, 0), circle, phases_of(circle), per_phase, Random(1))
     made.want(0, frozenset(range(1, 7)))
@@ -142,22 +142,22 @@ def sample(rank: int, *topics: int, age_s: int = 0) -> Sample:
     return Sample(rank, rank * RANK_SPACING, 1, age_s, 0, 1, topics)
 
 
-def test_the_peer_that_covers_most_is_chosen_first_and_no_topic_counts_twice() -> None:
+def test_the_peer_that_covers_most_is_chosen_first_and_each_topic_counts_once() -> None:
     known = knowledge()
     for one in (sample(2, 1, 2, 3), sample(9, 1, 2, 3, 4), sample(33, 5), sample(5, 1, 2)):
         assert known.take(S, one)
     chosen = {index: place.peer for index, place in known.choose().items()}
-    assert chosen == {3: 9, 5: 33}  # 2 and 5 want nothing that 9 does not
+    assert chosen == {3: 9, 5: 33}  # 2 and 5 subscribe to nothing that 9 does not.
 
 
-def test_the_successor_is_a_finger_in_any_case() -> None:
+def test_the_successor_is_always_a_finger() -> None:
     known = knowledge()
     for one in (sample(1, 1, 2, 3), sample(9, 1, 2, 3, 4), sample(17, 1, 2, 3, 5, 6)):
         known.take(S, one)
     assert {i: place.peer for i, place in known.choose().items()} == {0: 1, 4: 17, 3: 9}
 
 
-def test_those_with_most_common_topics_are_remembered() -> None:
+def test_peers_with_most_common_topics_are_kept() -> None:
     known = knowledge(per_phase=2)
     assert [known.take(S, sample(32 + i, *range(i))) for i in (3, 2, 1, 5)] == [
         True, True, False, True,
@@ -165,7 +165,7 @@ def test_those_with_most_common_topics_are_remembered() -> None:
     assert known.choose()[5].peer == 37
 
 
-def test_interests_in_pieces_are_known_when_all_pieces_are_there() -> None:
+def test_interests_in_pieces_are_known_when_all_pieces_have_arrived() -> None:
     teller = knowledge()
     teller.want(1, frozenset(range(600)))
     pieces = teller.samples(S, 1)
@@ -179,7 +179,7 @@ def test_interests_in_pieces_are_known_when_all_pieces_are_there() -> None:
     assert [place.peer for place in other.choose().values()] == [100]
 
 
-def test_a_peer_that_is_gone_is_believed_again_only_on_later_news() -> None:
+def test_a_lost_peer_is_added_again_only_by_a_newer_sample() -> None:
     known = knowledge()
     known.take(10 * S, sample(9, 1))
     known.forget(12 * S, 9)
@@ -200,13 +200,13 @@ def test_a_peer_that_is_gone_is_believed_again_only_on_later_news() -> None:
     ],
     ids=["this peer", "no position", "no such piece", "no pieces", "too many pieces"],
 )
-def test_impossible_samples_are_ignored(bad: Sample) -> None:
+def test_invalid_samples_are_ignored(bad: Sample) -> None:
     known = knowledge()
     assert not known.take(S, bad)
     assert known.peers == [] and known.choose() == {}
 
 
-def test_samples_fill_datagrams_and_do_not_exceed_them() -> None:
+def test_samples_fill_datagrams_without_exceeding_them() -> None:
     chance = Random(1)
     samples = [sample(rank % 64, *range(chance.randrange(250))) for rank in range(200)]
     room = MAX_DATAGRAM_BYTES - HEADER.size - 3

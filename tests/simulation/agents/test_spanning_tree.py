@@ -1,4 +1,4 @@
-"""The spanning tree T_C: one leader, no loops at any time, and deaths and partitions survived."""
+"""The spanning tree T_C: one leader and no loops at any time, also with crashes and partitions."""
 
 from random import Random
 from typing import Any
@@ -28,7 +28,7 @@ def parents(crowd: Crowd) -> nx.DiGraph:
 
 
 def check_spanning(crowd: Crowd, is_lossy: bool = False) -> None:
-    """All follow the lowest address; parents and children agree, but for hellos just lost."""
+    """All peers follow the lowest address; parents and children agree, except for lost hellos."""
     lowest = min(crowd.routing)
     assert crowd.leaders() == {lowest}
     tree = parents(crowd)
@@ -40,26 +40,26 @@ def check_spanning(crowd: Crowd, is_lossy: bool = False) -> None:
 
 
 @pytest.mark.parametrize("loss_percent", [0.0, 5.0])
-def test_all_peers_find_one_leader_and_a_spanning_tree(loss_percent: float) -> None:
+def test_all_peers_elect_one_leader_and_form_a_spanning_tree(loss_percent: float) -> None:
     for seed in range(6):
         check_spanning(crowd(seed, loss_percent).run(12), is_lossy=loss_percent > 0)
 
 
-def test_a_period_costs_two_messages_a_link() -> None:
+def test_a_period_costs_two_messages_for_each_link() -> None:
     one = crowd(1).run(10)
     before = one.sent["sent_TreeHello"]
     one.run(20)
     sent, a_period = one.sent["sent_TreeHello"] - before, 2 * one.graph.number_of_edges()
-    assert 19 * a_period <= sent <= 21 * a_period  # some may be on their way at either end
+    assert 19 * a_period <= sent <= 21 * a_period  # Some may be in transit at either end.
 
 
-def test_the_tree_is_as_shallow_as_it_can_be() -> None:
+def test_the_tree_has_minimum_depth() -> None:
     one = crowd(2).run(10)
     hops = nx.single_source_shortest_path_length(one.graph, min(one.routing))
     assert {peer: routing.tree.hops for peer, routing in one.routing.items()} == hops
 
 
-def test_the_leaders_death_is_survived_again_and_again() -> None:
+def test_repeated_crashes_of_the_leader_are_survived() -> None:
     for seed in range(4):
         one = crowd(seed, 2.0).run(10)
         for round_ in range(3):
@@ -77,7 +77,7 @@ def test_only_the_leader_records_that_it_was_elected() -> None:
     assert elected == [first, min(one.routing)]
 
 
-def test_following_parents_never_leads_in_a_circle() -> None:
+def test_parents_never_form_a_cycle() -> None:
     for seed in range(3):
         one, chance = crowd(seed, 5.0), Random(seed)
         for peer in chance.sample(sorted(one.host), 8):
@@ -103,7 +103,7 @@ def test_two_leaders_become_one_when_a_partition_heals() -> None:
     check_spanning(one.run(40))
 
 
-def test_old_news_does_not_bring_a_dead_leader_back() -> None:
+def test_old_messages_do_not_restore_a_dead_leader() -> None:
     pulse = Pulse(9)
     assert pulse.is_news(4, 10)
     pulse.adopt(0, 4, 10)
@@ -115,7 +115,7 @@ def test_old_news_does_not_bring_a_dead_leader_back() -> None:
     assert not pulse.is_news(12, 99)
 
 
-def test_a_peer_that_says_goodbye_is_missed_at_once() -> None:
+def test_a_peer_that_says_goodbye_is_removed_at_once() -> None:
     one = crowd(4).run(10)
     peer = max(one.routing)
     neighbour = min(one.graph[peer])

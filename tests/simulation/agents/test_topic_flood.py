@@ -1,4 +1,4 @@
-"""Flooding of topics: whole runs with drawn workloads, and what one peer does with copies."""
+"""Flooding of topics: whole runs with drawn workloads, and a peer's handling of copies."""
 
 from pathlib import Path
 from random import Random
@@ -66,7 +66,7 @@ def test_a_run_has_the_interests_of_an_offline_computation(tmp_path: Path) -> No
     assert (found["host"], found["content"]) == (hosts, offline.topic.tolist())
 
 
-def test_interests_that_change_are_followed(tmp_path: Path) -> None:
+def test_changed_interests_are_used(tmp_path: Path) -> None:
     run, metrics = run_topics(tmp_path, changes_per_s=2.0)
     records = pq.read_table(run / "agents" / "records.parquet").column("what").to_pylist()
     assert records.count("unsubscribed") == 12
@@ -74,7 +74,7 @@ def test_interests_that_change_are_followed(tmp_path: Path) -> None:
     assert delivery["expected"] == delivery["delivered"] > 0 == delivery["unasked"]
 
 
-def test_crashed_peers_come_back(tmp_path: Path) -> None:
+def test_crashed_peers_restart(tmp_path: Path) -> None:
     run, metrics = run_topics(tmp_path, crashes_per_min=5.0, return_after_s=[1, 2])
     assert metrics["delivery"]["unsteady_expected"] > 0
     records = pq.read_table(run / "agents" / "records.parquet").column("what").to_pylist()
@@ -82,7 +82,7 @@ def test_crashed_peers_come_back(tmp_path: Path) -> None:
 
 
 def peer(keep_s: float = 60.0) -> TopicFlood:
-    """Peer 1 with neighbours 2, 3 and 4, which wants topic 7."""
+    """Peer 1 with neighbours 2, 3 and 4, which subscribes to topic 7."""
     settings = FloodSettings(keep_s=keep_s)
     made = TopicFlood(Surroundings(1, (), Random(1), peers=9, settings=settings))
     (ready,) = made.on_announcement(0, Neighbours({4: 10, 2: 10, 3: 10}))
@@ -95,7 +95,7 @@ def sent_to(effects: Any) -> list[int]:
     return [effect.to for effect in effects if isinstance(effect, Send)]
 
 
-def test_a_peer_passes_on_to_all_but_the_sender_and_only_once() -> None:
+def test_a_peer_forwards_once_to_all_but_the_sender() -> None:
     flood, event = peer(), FloodedEvent(5, 1, 7, b"")
     first = list(flood.on_message(10, 3, event))
     assert sent_to(first) == [2, 4]
@@ -104,13 +104,13 @@ def test_a_peer_passes_on_to_all_but_the_sender_and_only_once() -> None:
     assert isinstance(again, Record) and again.what == "event_repeated"
 
 
-def test_an_event_that_nobody_here_wants_is_passed_on_and_not_delivered() -> None:
+def test_an_event_without_a_local_subscription_is_forwarded_and_not_delivered() -> None:
     effects = list(peer().on_message(10, 3, FloodedEvent(5, 1, 8, b"")))
     assert sent_to(effects) == [2, 4]
     assert not any(isinstance(effect, Deliver) for effect in effects)
 
 
-def test_the_publisher_does_not_take_its_own_event_for_new() -> None:
+def test_the_publisher_recognises_its_own_event() -> None:
     flood = peer()
     assert sent_to(flood.on_announcement(0, Publish(0, 7))) == [2, 3, 4]
     (again,) = flood.on_message(10, 2, FloodedEvent(0, 1, 7, b""))
@@ -125,6 +125,6 @@ def test_events_are_remembered_for_a_while(at_us: int, is_known: bool) -> None:
     assert (sent_to(flood.on_message(at_us + 1, 2, event)) == []) == is_known
 
 
-def test_hops_do_not_exceed_what_the_header_holds() -> None:
+def test_hop_counts_do_not_exceed_the_header_field() -> None:
     effects = peer().on_message(1, 2, FloodedEvent(5, 255, 7, b""))
     assert {e.message.hop_count for e in effects if isinstance(e, Send)} == {255}

@@ -1,4 +1,4 @@
-"""Runs without a terminal: they outlive it, say how they are doing, and how they died."""
+"""Detached runs continue without their terminal, and report their state and why they failed."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def start(folder: Path, text: str, *options: str) -> dict[str, Any]:
     )
     said, _ = starter.communicate(timeout=PATIENCE_S)
     assert starter.returncode == 0, said
-    with pytest.raises(ProcessLookupError):  # nobody of that session is left
+    with pytest.raises(ProcessLookupError):  # no process of that session is left
         os.killpg(starter.pid, signal.SIGHUP)
     outcome: dict[str, Any] = json.loads(said.splitlines()[-1])
     assert os.getsid(outcome["pid"]) != starter.pid
@@ -45,7 +45,7 @@ def start(folder: Path, text: str, *options: str) -> dict[str, Any]:
 
 
 def status(capsys: pytest.CaptureFixture[str], results: Path, *arguments: str) -> dict[str, Any]:
-    """What `tdo status` says."""
+    """The output of `tdo status`."""
     capsys.readouterr()
     assert main(["status", *arguments, "--out", str(results), "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -61,7 +61,7 @@ def wait_for(folder: RunFolder, *phases: str) -> None:
 
 @pytest.fixture
 def long_run(tmp_path: Path) -> Iterator[tuple[RunFolder, dict[str, Any]]]:
-    """A run that goes on until it is killed, and has begun to record."""
+    """A run that continues until it is killed, and has begun to record."""
     started = start(tmp_path, LONG)
     folder = RunFolder(tmp_path / "results" / ".runs" / started["id"])
     try:
@@ -93,7 +93,7 @@ def test_a_detached_run_ends_by_itself_and_leaves_its_verdict(
     assert refused.returncode == 2 and "found one in use" in refused.stderr
 
 
-def test_a_run_that_is_killed_says_so(
+def test_a_killed_run_is_reported(
     long_run: tuple[RunFolder, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, started = long_run
@@ -107,12 +107,12 @@ def test_a_run_that_is_killed_says_so(
     assert "killed by SIGKILL" in capsys.readouterr().out
 
 
-def test_a_run_whose_keeper_is_killed_goes_on_and_one_asked_to_end_does(
+def test_a_run_survives_its_keeper_and_ends_on_request(
     long_run: tuple[RunFolder, dict[str, Any]],
 ) -> None:
     folder, started = long_run
     keeper = os.getsid(started["pid"])
-    os.kill(keeper, signal.SIGTERM)  # it hands that on
+    os.kill(keeper, signal.SIGTERM)  # The keeper passes the signal on.
     wait_for(folder, "failed")
     assert "ended by a signal" in str(folder.status().died)
 
@@ -126,7 +126,7 @@ def test_a_run_whose_keeper_is_killed_goes_on_and_one_asked_to_end_does(
     assert "the process that watched it, too" in str(orphan.status().died)
 
 
-def test_a_run_that_fills_its_disk_still_says_how_it_ended(tmp_path: Path) -> None:
+def test_a_run_with_a_full_disk_reports_how_it_ended(tmp_path: Path) -> None:
     disk = tmp_path / "results"
     disk.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=300k", "none", str(disk)]

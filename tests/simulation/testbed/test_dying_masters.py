@@ -1,4 +1,4 @@
-"""Delivery exactly once while peers crash, links lose packets and masters are killed."""
+"""Exactly-once delivery while peers crash, links lose packets and masters are killed."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ _WORKLOAD = {
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_new_epochs_of_new_masters_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> None:
+def test_new_epochs_of_new_masters_lose_and_repeat_no_event(seed: int, tmp_path: Path) -> None:
     kills = [
         {"at_s": at_s, "action": "kill-agent", "target": "lowest-address"} for at_s in (30.1, 45.1)
     ]

@@ -1,4 +1,4 @@
-"""The forecast of an emulated run: what a rehearsal counts, and what follows from it."""
+"""The forecast of an emulated run: the counts of a rehearsal, and the estimates from them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ SMALL = Experiment(
     backend="simulation",
     duration_s=6,
     start_over_s=2,
-    time_scale=200,  # so that on a busy machine, too, rehearsals are long enough to be whole
+    time_scale=200,  # so that rehearsals are complete on a busy machine, too
     topology=TopologySettings(routers=20, hosts=12),
     overlay={"kind": "tdo-walk"},
 )
@@ -53,11 +53,11 @@ def test_a_rehearsal_counts_what_a_simulated_run_logs(tmp_path: Path) -> None:
     assert sum(load.crossings for load in loads) > 1_000
 
 
-def test_the_busiest_second_is_one_that_many_packets_fall_into() -> None:
+def test_the_busiest_second_has_many_packets() -> None:
     usual, rush, blip = Load(1_000, 10), Load(5_000, 10), Load(10, 10_000)
     machine = Machine(2)
     assert find_busiest([usual, rush, usual], machine) == rush
-    assert find_busiest([usual] * 50 + [blip], machine) == usual  # under a hundredth of all packets
+    assert find_busiest([usual] * 50 + [blip], machine) == usual  # less than 1 % of all packets
     assert find_busiest([usual] * 50 + [rush, blip], machine) == rush
     assert find_busiest([], machine) == Load(0, 0)
 
@@ -66,24 +66,24 @@ def test_the_busiest_second_is_one_that_many_packets_fall_into() -> None:
     ("busiest", "machine", "scale"),
     [
         (Load(0, 0), Machine(1), 1),
-        (Load(53_000, 0), Machine(4), 1),  # 0.8 s of the delay line's, which has one core
+        (Load(53_000, 0), Machine(4), 1),  # 0.8 s of the delay line, which has one core
         (Load(106_000, 0), Machine(4), 2),
         (Load(106_000, 0), Machine(4, has_line=False), 1),
         (Load(52_000, 0), Machine(1, has_line=False), 1.5),
         (Load(52_000, 0), Machine(1, has_line=False, has_capture=False), 1),
-        (Load(1_000, 20_000), Machine(8), 1),  # 2.6 s of the agents'
+        (Load(1_000, 20_000), Machine(8), 1),  # 2.6 s of the agents
         (Load(1_000, 20_000), Machine(2), 2),
         (Load(1_000, 20_000), Machine(1), 4),
         (Load(10**9, 0), Machine(2), None),
     ],
 )
-def test_time_is_stretched_until_nobody_is_too_busy(
+def test_the_time_scale_grows_until_no_process_is_overloaded(
     busiest: Load, machine: Machine, scale: float | None
 ) -> None:
     assert choose_time_scale(busiest, machine) == scale
 
 
-def test_a_forecast_says_what_to_do_when_the_machine_is_too_slow() -> None:
+def test_a_forecast_has_advice_when_the_machine_is_too_slow() -> None:
     fine = forecast_of(SMALL)
     assert fine.is_fine and "time_scale" not in str(fine) and "based on only" not in str(fine)
     hurried = replace(fine, line_busy=1.4, enough_time_scale=3)
@@ -94,7 +94,7 @@ def test_a_forecast_says_what_to_do_when_the_machine_is_too_slow() -> None:
     assert "--set" not in str(hopeless)
 
 
-def test_a_forecast_is_of_the_links_and_the_capture_that_there_will_be() -> None:
+def test_a_forecast_uses_the_links_and_the_capture_of_the_run() -> None:
     usual, netem = forecast_of(SMALL), forecast_of(SMALL, has_line=False)
     assert "the delay line will be" in str(usual)
     assert "delay line" not in str(netem) and "second the machine will be" in str(netem)
@@ -104,14 +104,14 @@ def test_a_forecast_is_of_the_links_and_the_capture_that_there_will_be() -> None
     assert uncaptured.seconds < usual.seconds
 
 
-def test_memory_is_that_of_the_run_or_of_its_analysis_whichever_is_more() -> None:
+def test_memory_is_the_maximum_of_the_run_and_its_analysis() -> None:
     usual, uncaptured = forecast_of(SMALL), forecast_of(replace(SMALL, capture="none"))
-    assert usual.memory_gb > uncaptured.memory_gb > 0.5  # Spark's; the network is small
+    assert usual.memory_gb > uncaptured.memory_gb > 0.5  # of Spark; the network is small
     alone = replace(SMALL, agents_per_process=1, topology=TopologySettings(routers=20, hosts=120))
     assert forecast_of(replace(alone, duration_s=0.1)).memory_gb > 120 * 0.03
 
 
-def test_a_run_that_ends_within_a_second_is_not_counted_beyond_its_end() -> None:
+def test_a_run_shorter_than_a_second_is_not_counted_beyond_its_end() -> None:
     short = replace(SMALL, duration_s=1.5, start_over_s=0)
     underlay = make_underlay(short)
     longer = rehearse(
@@ -121,10 +121,10 @@ def test_a_run_that_ends_within_a_second_is_not_counted_beyond_its_end() -> None
     assert longer[0].crossings < found.packets < longer[0].crossings + longer[1].crossings
 
 
-def test_a_rehearsal_that_takes_longer_than_the_run_is_cut_short() -> None:
+def test_a_rehearsal_that_takes_longer_than_the_run_is_shortened() -> None:
     overlay = {"kind": "hello", "greetings": 10_000_000, "period_us": 1}
     crowded = replace(SMALL, duration_s=1, time_scale=1, overlay=overlay)
     underlay = make_underlay(crowded)
     (load,) = rehearse(crowded, underlay, assign_agents(crowded, underlay, None), quiet).loads
-    assert load.messages > 1_000_000  # most of them by its beginning
+    assert load.messages > 1_000_000  # most of them at its beginning
     assert "; based on only the first 0." in str(forecast_of(crowded))

@@ -1,4 +1,4 @@
-"""Lost and repeated deliveries are judged where exactly-once delivery is promised."""
+"""Lost and repeated deliveries change the verdict if exactly-once delivery is guaranteed."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def judged(results: Path, **changes: Any) -> tuple[Path, dict[str, Any], Verdict
 @pytest.mark.parametrize(
     ("kind", "what"), [("LossyContent", "missing"), ("RepeatingContent", "repeated")]
 )
-def test_a_run_that_breaks_its_promise_is_invalid_and_names_event_and_host(
+def test_a_run_that_breaks_its_guarantee_is_invalid_and_names_event_and_host(
     kind: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LAYERS["pubsub"], "leaky", f"{LEAKY}.{kind}")
@@ -38,7 +38,7 @@ def test_a_run_that_breaks_its_promise_is_invalid_and_names_event_and_host(
     assert [one["name"] for one in named] == [f"deliveries-{what}"]
 
 
-def test_loss_is_a_metric_where_nothing_is_promised(
+def test_without_a_guarantee_loss_is_only_a_metric(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LAYERS["pubsub"], "leaky", f"{LEAKY}.LossyContent")
@@ -49,7 +49,7 @@ def test_loss_is_a_metric_where_nothing_is_promised(
     assert metrics["delivery"]["delivered"] < metrics["delivery"]["expected"]
 
 
-def test_a_run_that_keeps_its_promise_is_valid_and_says_what_was_warm_up(tmp_path: Path) -> None:
+def test_a_run_that_keeps_its_guarantee_is_valid_and_states_the_warm_up(tmp_path: Path) -> None:
     _, metrics, verdict = judged(tmp_path)
     assert verdict is not None and verdict.verdict == "valid"
     assert metrics["guarantee"]["missing"] == metrics["guarantee"]["repeated"] == 0
@@ -57,7 +57,7 @@ def test_a_run_that_keeps_its_promise_is_valid_and_says_what_was_warm_up(tmp_pat
     assert metrics["routing_overhead"]["total"] >= metrics["events"]["false_positives"]
 
 
-def test_events_before_all_agents_are_ready_are_counted_apart(tmp_path: Path) -> None:
+def test_events_before_all_agents_are_ready_are_counted_separately(tmp_path: Path) -> None:
     early = {
         "kind": "content-zipf", "subscriptions": 2, "events": 120, "rate_per_s": 10.0,
         "match": 0.3, "start_s": 4.0,
@@ -81,7 +81,7 @@ def test_a_window_after_the_last_event_degrades_a_run(tmp_path: Path) -> None:
     assert metrics["routing_cost"] is None
 
 
-def test_a_stated_time_begins_the_measured_window(tmp_path: Path) -> None:
+def test_the_measured_window_begins_at_a_stated_time(tmp_path: Path) -> None:
     run, metrics, verdict = judged(tmp_path, measure_from_s=12.5)
     assert verdict is not None and verdict.verdict == "valid"
     published = pq.read_table(run / "workload" / "publications.parquet")["time_us"].to_numpy()

@@ -1,4 +1,4 @@
-"""Without churn, agents send the messages of the offline walk over the overlay of their run."""
+"""Without churn, agents send the messages of the offline computation over the run's overlay."""
 
 from pathlib import Path
 
@@ -30,7 +30,9 @@ _TOPOLOGY = {"kind": "waxman", "routers": 12, "hosts": 16}
         ("skip-net", "scribe"),
     ],
 )
-def test_agents_send_what_the_walk_counts(overlay: str, pubsub: str, tmp_path: Path) -> None:
+def test_agents_send_the_messages_that_the_offline_computation_counts(
+    overlay: str, pubsub: str, tmp_path: Path
+) -> None:
     run = run_small(
         tmp_path, overlay={"kind": overlay}, routing={}, pubsub={"kind": pubsub},
         workload=_WORKLOAD, topology=_TOPOLOGY, duration_s=35.0,
@@ -48,7 +50,7 @@ def test_agents_send_what_the_walk_counts(overlay: str, pubsub: str, tmp_path: P
     assert counts.to_dict() == metrics["offline_walk"]
     assert counts.pure_forwarding == metrics["routing_overhead"]["total"]
     assert counts.to_dict()["path_length"]["mean"] == pytest.approx(metrics["hops"]["mean"])
-    if pubsub == "scribe":  # each link of a tree is in the tables of both of its ends
+    if pubsub == "scribe":  # Each link of a tree is in the tables of both ends.
         topics = np.flatnonzero(written.interests.sizes)
         links = Forest(written, is_downward=False).trees(topics).links.sum()
         entries = metrics["table_entries"]["pubsub"]["mean"] * written.nodes

@@ -1,4 +1,4 @@
-"""Runs of the simulator, analysed: against the oracle, against each other, and in bad luck."""
+"""Analyses of simulated runs: compared with the oracle, with each other, and with damaged files."""
 
 import csv
 import json
@@ -49,9 +49,7 @@ def records_of(run: Path) -> list[tuple[int, str, str, dict[str, Any]]]:
     return [(r["time_us"], r["host"], r["what"], json.loads(r["values"])) for r in rows]
 
 
-def test_every_check_holds_and_the_document_says_everything(
-    run: Path, metrics: dict[str, Any]
-) -> None:
+def test_every_check_holds_and_the_document_is_complete(run: Path, metrics: dict[str, Any]) -> None:
     assert metrics["checks"].keys() == CHECKS
     assert all(check["ok"] and check["expected"] > 0 for check in metrics["checks"].values())
     assert metrics == json.loads((run / "analysis" / "metrics.json").read_text())
@@ -62,9 +60,7 @@ def test_every_check_holds_and_the_document_says_everything(
     assert metrics["overlay_rdp"] != metrics["rdp"]
 
 
-def test_deliveries_are_those_that_the_oracle_accounts_for(
-    run: Path, metrics: dict[str, Any]
-) -> None:
+def test_deliveries_are_those_of_the_oracle(run: Path, metrics: dict[str, Any]) -> None:
     document = json.loads((run / "run.json").read_text())["experiment"]
     hosts = [f"h{number}" for number in range(1, 7)]
     said = document["workload"]
@@ -87,7 +83,7 @@ def test_deliveries_are_those_that_the_oracle_accounts_for(
     assert truth.steady.expected > 20 and truth.unsteady.expected > 0
 
 
-def test_figures_follow_from_records_and_packets(run: Path, metrics: dict[str, Any]) -> None:
+def test_metrics_follow_from_records_and_packets(run: Path, metrics: dict[str, Any]) -> None:
     said = [(host, what, values) for _, host, what, values in records_of(run)]
     received = [values for _, what, values in said if what == "event_received"]
     publisher = {v["event_id"]: h for h, what, v in said if what == "event_published"}
@@ -113,8 +109,8 @@ def test_figures_follow_from_records_and_packets(run: Path, metrics: dict[str, A
     assert metrics["packets"]["total"] == len(packets)
 
 
-def test_delays_by_packets_are_those_by_records(metrics: dict[str, Any]) -> None:
-    """In the simulator agents take no time: the two differ only where an event waited at one."""
+def test_delays_by_packets_equal_those_by_records(metrics: dict[str, Any]) -> None:
+    """Simulated agents take no time: delays differ only where an event waited at an agent."""
     check = metrics["checks"]["delays_agree"]
     assert 0.8 * check["expected"] < check["found"] <= check["expected"] == metrics["rdp"]["count"]
     assert check["difference_us"]["p50"] == 0
@@ -123,7 +119,9 @@ def test_delays_by_packets_are_those_by_records(metrics: dict[str, Any]) -> None
 
 
 def test_recorded_delays_are_those_of_the_paths(run: Path, spark: SparkSession) -> None:
-    """In the simulator nothing is late: what did not wait for a repair took its path's delay."""
+    """Simulated messages are never late: deliveries that waited for no repair take the path's
+    delay.
+    """
     folder = run / "analysis" / "tables"
     deliveries = rows_of(spark.read.parquet(str(folder / "deliveries")))
     others = [row for row in deliveries if not row["is_own"] and row["path_us"] is not None]
@@ -135,10 +133,8 @@ def test_recorded_delays_are_those_of_the_paths(run: Path, spark: SparkSession) 
     assert cost_us == sum(row["path_us"] for row in others if row["copy"] == 1)
 
 
-def test_times_that_were_tampered_with_are_noticed(
-    run: Path, tmp_path: Path, spark: SparkSession
-) -> None:
-    """One delivery is put before its packet, and one packet after its delivery; counts stay."""
+def test_manipulated_times_are_detected(run: Path, tmp_path: Path, spark: SparkSession) -> None:
+    """One delivery is moved before its packet, and one packet after its delivery; counts stay."""
     said = records_of(run)
     publisher = {v["event_id"]: h for _, h, what, v in said if what == "event_published"}
     (early, *_), (_, host, event_id), *_ = (
@@ -163,7 +159,7 @@ def test_times_that_were_tampered_with_are_noticed(
     assert found["notes"]["checks"].startswith("delays_agree: expected ")
 
 
-def test_a_false_positive_cannot_be_hidden(
+def test_a_hidden_false_positive_is_detected(
     run: Path,
     metrics: dict[str, Any],
     tmp_path: Path,
@@ -171,7 +167,7 @@ def test_a_false_positive_cannot_be_hidden(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The command says so, in the verdict and by its status, and need not make tables again."""
+    """The verdict and the exit status show it; existing tables are used."""
     copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
     file = copy / "agents" / "records.parquet"
     table = pq.read_table(file)
@@ -196,10 +192,10 @@ def test_a_false_positive_cannot_be_hidden(
     assert json.loads((copy / "verdict.json").read_text()) == verdict
 
 
-def test_no_figure_depends_on_the_number_of_partitions(
+def test_metrics_do_not_depend_on_the_number_of_partitions(
     run: Path, metrics: dict[str, Any], spark: SparkSession
 ) -> None:
-    """Small runs are analysed in one, and here in seven."""
+    """Small runs have one partition; here they have seven."""
     parts = 7
     files = open_run(run)
     tables = build_tables(spark, files)
@@ -214,7 +210,7 @@ def test_no_figure_depends_on_the_number_of_partitions(
     assert comparable(found) == comparable(metrics)
 
 
-def test_tables_are_made_again_only_when_asked_or_out_of_date(
+def test_tables_are_rebuilt_only_when_requested_or_out_of_date(
     run: Path, metrics: dict[str, Any], spark: SparkSession
 ) -> None:
     said: list[str] = []
@@ -237,7 +233,7 @@ def test_tables_are_made_again_only_when_asked_or_out_of_date(
 def test_a_run_without_events_keeps_the_rdp_of_its_overlay(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    """And without packets, nothing is said about those."""
+    """Without packets, there are no metrics of packets."""
     run = run_small(tmp_path, workload=None, routing=None, capture="none", duration_s=15.0)
     found = analyze_run(spark, run)
     assert found["rdp"] == found["overlay_rdp"] and found["rdp"]["mean"] >= 1
@@ -282,7 +278,7 @@ def test_an_empty_run_of_one_host(tmp_path: Path, spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", ["agents/records.parquet", "underlay.json"])
-def test_a_run_whose_files_are_damaged_is_not_valid(
+def test_a_run_with_damaged_files_is_not_valid(
     name: str,
     run: Path,
     tmp_path: Path,
@@ -300,10 +296,10 @@ def test_a_run_whose_files_are_damaged_is_not_valid(
     )
 
 
-def test_a_run_that_died_is_read_as_far_as_it_went(
+def test_a_run_that_died_is_analysed_as_far_as_recorded(
     run: Path, metrics: dict[str, Any], tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Half of the records in a log, a packet log without its end, and no verdict."""
+    """It has half of the records in a log, an incomplete packet log, and no verdict."""
     dead = tmp_path / "dead.partial"
     (dead / "agents").mkdir(parents=True)
     (dead / "packets").mkdir()
@@ -324,7 +320,7 @@ def test_a_run_that_died_is_read_as_far_as_it_went(
     assert 0 < found["events"]["delivered"] < metrics["events"]["delivered"]
 
 
-def test_an_analysis_adds_to_what_sweeps_measure(
+def test_an_analysis_extends_the_metrics_of_sweeps(
     run: Path, tmp_path: Path, spark: SparkSession
 ) -> None:
     copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("metrics.json"))
@@ -335,7 +331,7 @@ def test_an_analysis_adds_to_what_sweeps_measure(
     assert row["last_tree.events.crossings"] > 0 < row["link_stress.total"]
 
 
-def test_what_sweeps_measure_without_spark_is_the_same(
+def test_metrics_of_sweeps_without_spark_are_equal(
     run: Path, metrics: dict[str, Any], tmp_path: Path
 ) -> None:
     copy = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("analysis"))
@@ -346,7 +342,7 @@ def test_what_sweeps_measure_without_spark_is_the_same(
         assert measured["events"][name] == metrics["events"][name] > 0, name
     for name in ("mean", "max"):
         assert measured["rdp_of_paths"][name] == pytest.approx(metrics["rdp_of_paths"][name])
-    # On links there is also what was sent to the dead.
+    # Packets to dead peers are also on links.
     assert 0 < measured["events"]["crossings"] < metrics["link_stress"]["total"]
     assert measured["last_tree"]["events"]["published"] <= measured["events"]["published"]
     with (copy / "analysis" / "routing_series.csv").open(newline="") as file:

@@ -1,4 +1,4 @@
-"""`tdo analyze` on a real standalone cluster, of which a worker's process is killed on the way."""
+"""`tdo analyze` on a real standalone cluster; a worker's process is killed during the analysis."""
 
 import json
 import os
@@ -23,19 +23,19 @@ _PATIENCE_S = 240.0
 
 
 def executors_below(folder: Path) -> list[int]:
-    """The processes that work for an application on the workers of the cluster in a folder."""
+    """The processes of an application on the workers of the cluster in a folder."""
     found = []
     for process in Path("/proc").iterdir():
         try:
             if process.name.isdigit() and folder in (process / "cwd").readlink().parents:
                 found.append(int(process.name))
         except OSError:
-            continue  # ended, or not ours to look at
+            continue  # ended, or of another user
     return sorted(found)
 
 
 def analyze_and_kill(run: Path, master: str, folder: Path) -> tuple[dict[str, Any], list[int]]:
-    """Analyse a run on the cluster; kill what works for us on one worker in the middle of it."""
+    """Analyse a run on the cluster, and kill the executor of one worker during the analysis."""
     command = [sys.executable, "-c", "import sys; from testbed.cli import main; sys.exit(main())"]
     process = subprocess.Popen(
         [*command, "analyze", str(run), "--master", master, "--json"],
@@ -64,13 +64,15 @@ def kill_one(folder: Path) -> list[int]:
     deadline = time.monotonic() + _PATIENCE_S
     while not (found := executors_below(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.5)  # let it have begun something
+    time.sleep(0.5)  # Some work has begun.
     for number in found[:1]:
         os.kill(number, signal.SIGKILL)
     return found[:1]
 
 
-def test_a_cluster_that_loses_a_worker_finds_the_same(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_cluster_that_loses_a_worker_has_the_same_result(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     here = run_small(tmp_path / "results")
     there = tmp_path / "there"
     shutil.copytree(here, there)

@@ -62,7 +62,7 @@ def expected(folder: Path) -> list[dict[str, object]]:
     return [row for name in ("a.pcap", "b.pcap", "c.pcapng") for row in rows(folder / name)]
 
 
-def test_spark_has_the_rows_of_the_reader(reader: SparkSession, folder: Path) -> None:
+def test_spark_returns_the_rows_of_the_reader(reader: SparkSession, folder: Path) -> None:
     found = table(reader.read.format("pcap").load(str(folder)))
     assert found.to_pylist() == expected(folder)
     split = reader.read.format("pcap").option("split_mb", "1").load(str(folder))
@@ -70,7 +70,7 @@ def test_spark_has_the_rows_of_the_reader(reader: SparkSession, folder: Path) ->
     assert table(split).equals(found)
 
 
-def test_a_schema_chooses_columns(reader: SparkSession, folder: Path) -> None:
+def test_a_schema_selects_columns(reader: SparkSession, folder: Path) -> None:
     pattern = str(folder / "?.pcap")
     frame = reader.read.format("pcap").schema("target_port int, source long").load(pattern)
     assert frame.columns == ["target_port", "source"]
@@ -90,7 +90,7 @@ def test_a_wrong_schema_is_refused(
         reader.read.format("pcap").schema(schema).load(str(folder)).count()
 
 
-def test_options_choose_packets(reader: SparkSession, folder: Path) -> None:
+def test_options_select_packets(reader: SparkSession, folder: Path) -> None:
     def count(**options: object) -> int:
         return reader.read.format("pcap").options(**options).load(str(folder / "a.pcap")).count()  # type: ignore[arg-type]
 
@@ -99,7 +99,7 @@ def test_options_choose_packets(reader: SparkSession, folder: Path) -> None:
     assert 0 < own < PACKETS
     assert count(only_tdo=True) == count(port=7001) == own
     assert count(port=53) == PACKETS - own
-    second = 10**9 + 1_000  # what the capture's clock gains from packet to packet
+    second = 10**9 + 1_000  # drift of the capture's clock from packet to packet
     assert count(from_ns=100 * second, until_ns=300 * second) == 200
 
 
@@ -112,7 +112,7 @@ def test_errors_are_rows(reader: SparkSession, folder: Path) -> None:
     ]
 
 
-def test_parquet_is_written_once_and_the_same_however_split(
+def test_parquet_is_written_once_and_equal_for_all_splits(
     spark: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
     out, split = tmp_path / "out", tmp_path / "split"
@@ -140,7 +140,7 @@ def test_parquet_of_captures_without_packets(spark: SparkSession, tmp_path: Path
     assert pq.read_table(tmp_path / "out" / "capture_errors").num_rows == 1
 
 
-def test_what_a_path_means(folder: Path, tmp_path: Path) -> None:
+def test_paths_name_files_and_folders(folder: Path, tmp_path: Path) -> None:
     names = [Path(file).name for file in find_captures(folder)]
     assert names == ["a.pcap", "b.pcap", "c.pcapng"]
     assert find_captures(str(folder / "[ab].pcap")) == [str(folder / n) for n in names[:2]]
@@ -170,12 +170,12 @@ def test_small_files_share_a_part(folder: Path) -> None:
         ({"path": "x", "split_mb": "0"}, "option split_mb"),
     ],
 )
-def test_options_that_mean_nothing(options: dict[str, str], message: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(CaptureError, match=message):
         read_options(options)
 
 
-def test_a_missing_java_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(AnalysisError, match=r"expected Java .* run: apt-get install \S+$"):
@@ -185,7 +185,7 @@ def test_a_missing_java_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_p
         open_session()
 
 
-def test_the_session_is_this_python_on_loopback(spark: SparkSession) -> None:
+def test_the_session_uses_this_python_on_loopback(spark: SparkSession) -> None:
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     assert os.environ["SPARK_LOCAL_IP"] == spark.conf.get("spark.driver.host") == "127.0.0.1"
     found = spark.sparkContext.parallelize([0]).map(lambda _: sys.executable).collect()

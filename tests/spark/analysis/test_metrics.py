@@ -1,4 +1,4 @@
-"""The metrics of packets on a few literal rows, worked out by hand."""
+"""The metrics of packets on a few literal rows, computed by hand."""
 
 from typing import Any
 
@@ -54,6 +54,6 @@ def test_messages_and_packets_are_counted(spark: SparkSession) -> None:
     ]
 
 
-def test_without_packets_there_is_no_stress(spark: SparkSession) -> None:
+def test_without_packets_link_stress_is_null(spark: SparkSession) -> None:
     stress = link_stress(literal(spark, "packets"))
     assert metrics.gather({"stress": metrics.stress_summary(stress)})["stress"] == [{"count": 0}]

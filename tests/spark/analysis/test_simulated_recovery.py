@@ -1,4 +1,4 @@
-"""A simulated run with a host cut off for a while: when it is over, and that nothing is lost."""
+"""A simulated run with a host cut off for a while: time of recovery, and that nothing is lost."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def delays_us(run: Path) -> list[tuple[int, int]]:
-    """When each event was published and delivered to others, as agents recorded it."""
+    """The times from publication to delivery of each event at other hosts, from records."""
     rows = pq.read_table(run / "agents" / "records.parquet").to_pylist()
     said = [(r["time_us"], r["host"], r["what"], json.loads(r["values"])) for r in rows]
     published = {v["event_id"]: (t, h) for t, h, what, v in said if what == "event_published"}
@@ -43,7 +43,7 @@ def delays_us(run: Path) -> list[tuple[int, int]]:
     ]
 
 
-def test_a_cut_delays_deliveries_until_after_it_is_mended_and_loses_none(
+def test_a_cut_delays_deliveries_until_after_its_repair_and_loses_none(
     run: Path, spark: SparkSession
 ) -> None:
     metrics = analyze_run(spark, run)

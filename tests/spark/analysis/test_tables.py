@@ -1,4 +1,4 @@
-"""What tables are made of: packets, messages, and checks on them."""
+"""Tables of packets and messages, and the checks on them."""
 
 import json
 from pathlib import Path
@@ -30,8 +30,8 @@ LINE = Underlay(
 )
 
 
-def test_a_message_is_one_row_however_often_it_was_sent(spark: SparkSession) -> None:
-    """Two copies over h1-r1-r2-h2, of which the first is lost on the way."""
+def test_a_message_is_one_row_for_any_number_of_transmissions(spark: SparkSession) -> None:
+    """Two copies cross h1-r1-r2-h2; the first is lost on the way."""
     channels, nodes = packet_tables.channels(spark, LINE), packet_tables.nodes(spark, LINE)
     address = {row["node"]: row["address"] for row in rows_of(nodes)}
     sent = {"source": address["h1"], "target": address["h2"], "sender": address["h1"],
@@ -78,10 +78,10 @@ def test_a_message_is_one_row_however_often_it_was_sent(spark: SparkSession) -> 
 
 
 @pytest.mark.parametrize(("name", "time_us"), [("run", 2_000_000), ("run.partial", 2_000_500)])
-def test_clocks_drift_evenly_through_a_run_whose_end_is_known(
+def test_a_clock_offset_is_spread_evenly_over_a_run_with_known_end(
     name: str, time_us: int, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Stretched twofold, 10 s long, with a clock that was put forward by 5 ms in all."""
+    """The time scale is 2, the run takes 10 s, and its clock was set forward by 5 ms in all."""
     clock = {"origin_ns": 1_000, "realtime_offset_ns": 7, "realtime_offset_end_ns": 5_000_007}
     experiment = {"backend": "emulation", "duration_s": 10.0, "time_scale": 2.0}
     run = RecordedRun(tmp_path / name)
@@ -94,7 +94,7 @@ def test_clocks_drift_evenly_through_a_run_whose_end_is_known(
     assert row_of(crossings)["time_us"] == pytest.approx(time_us, abs=1)
 
 
-def test_checks_notice_what_is_missing(spark: SparkSession) -> None:
+def test_checks_find_missing_packets_and_records(spark: SparkSession) -> None:
     message = {"sender": "h1", "receiver": "h2", "kind_name": "Word", "copies": 2, "packets": 6,
                "arrived_us": 9, "links": 3, "links_expected": 3}  # fmt: skip
     messages = literal(
@@ -118,7 +118,7 @@ def test_checks_notice_what_is_missing(spark: SparkSession) -> None:
     )
 
 
-def test_a_reception_without_a_packet_on_a_link_is_noticed(spark: SparkSession) -> None:
+def test_a_reception_without_a_packet_on_a_link_is_found(spark: SparkSession) -> None:
     receptions = literal(spark, "receptions", {"event_id": 1, "from_host": "h1", "host": "h2"})
     way = [("h1-r1", "ab"), ("r1-r2", "ab"), ("h2-r2", "ba")]
     links = spark.createDataFrame(
@@ -137,14 +137,14 @@ def test_a_reception_without_a_packet_on_a_link_is_noticed(spark: SparkSession) 
         assert check == {"ok": found == 3, "expected": 3, "found": found}
 
 
-def test_an_arrival_that_no_agent_recorded_is_noticed(spark: SparkSession) -> None:
+def test_an_arrival_that_no_agent_recorded_is_found(spark: SparkSession) -> None:
     def came(event_id: int, receiver: str, **changes: Any) -> dict[str, Any]:
         way = {"sender": "h1", "receiver": receiver, "arrived_us": 50}
         return {"event_id": event_id, **way} | changes
 
     messages = [
         came(1, "h2"), came(1, "h2", sender="h3", arrived_us=60), came(1, "h3"),
-        came(1, "h1", sender="h2"),  # its publisher
+        came(1, "h1", sender="h2"),  # the publisher
         came(2, "h2", arrived_us=None), came(3, "h2", arrived_us=100), came(4, "gone"),
         came(5, "h2", sender="gone"), came(6, "lossy"), came(None, "h2"),
     ]  # fmt: skip
@@ -165,7 +165,7 @@ def test_an_arrival_that_no_agent_recorded_is_noticed(spark: SparkSession) -> No
     assert check(receptions[1:]) == {"ok": False, "expected": 2, "found": 1}
 
 
-def test_copies_of_packets_and_of_records_are_compared_one_by_one(spark: SparkSession) -> None:
+def test_copies_by_packets_and_by_records_are_compared_one_by_one(spark: SparkSession) -> None:
     def came(sender: str, receiver: str, arrived_us: int | None) -> dict[str, Any]:
         way = {"event_id": 1, "sender": sender, "receiver": receiver}
         return way | {"arrived_us": arrived_us}
@@ -189,8 +189,8 @@ def test_copies_of_packets_and_of_records_are_compared_one_by_one(spark: SparkSe
     assert again == {"ok": False, "expected": 3, "found": 4, "differing": 1}
 
 
-def test_delays_are_compared_by_records_and_by_packets(spark: SparkSession) -> None:
-    """Events 1 to 4 go from h1 over h2 to h3; each hop takes 1 ms, agents 10 us at either end."""
+def test_delays_by_records_and_by_packets_are_compared(spark: SparkSession) -> None:
+    """Events 1 to 4 go from h1 over h2 to h3; a hop takes 1 ms, an agent 10 us on each side."""
     deliveries = [
         {"event_id": event, "publisher": "h1", "host": host, "delay_us": delay_us, "copy": 1,
          "unicast_us": 500, "is_own": False}
@@ -218,12 +218,12 @@ def test_delays_are_compared_by_records_and_by_packets(spark: SparkSession) -> N
     assert (found["ok"], found["expected"], found["found"]) == (True, 8, 8)
     assert found["packets_us"]["mean"] == 1_520 and found["records_us"]["mean"] == 1_530
     assert found["difference_us"] == {"mean": 10, "p50": 10, "p99": 10}
-    # Publishers that hold packets back contradict what the packets say of themselves.
+    # Delayed packets of publishers contradict the times in their packets.
     slow = [message | {"first_us": message["sent_us"] + 500} for message in messages]
     held_back = check(deliveries, slow)
     assert (held_back["ok"], held_back["found"], held_back["differing"]) == (False, 0, 8)
     assert check(deliveries, slow, agents_us=500)["ok"]
-    # One record that is late is no contradiction, most of them are; so is one before its packet.
+    # One late record is no contradiction; many late ones are, and so is one before its packet.
     late = [delivery | {"delay_us": delivery["delay_us"] + 50} for delivery in deliveries]
     held_up = check([late[0], *deliveries[1:]], messages)
     assert (held_up["ok"], held_up["expected"], held_up["found"]) == (True, 8, 7)

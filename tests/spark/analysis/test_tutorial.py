@@ -1,4 +1,4 @@
-"""The tutorial docs/analysing.md does what it says, block after block, as a reader types it."""
+"""The tutorial docs/analysing.md works block by block, as a reader types it."""
 
 import re
 import shlex
@@ -23,12 +23,12 @@ def blocks(language: str) -> list[str]:
 def names(
     tmp_path_factory: pytest.TempPathFactory, faulty_run: Path, faulty_metrics: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a reader has after typing all of the page's Python."""
-    assert faulty_metrics["events"]["delivered"] > 0  # and so its tables are there
+    """The variables after all Python code of the page."""
+    assert faulty_metrics["events"]["delivered"] > 0  # so its tables exist
     folder = tmp_path_factory.mktemp("reader")
     run = folder / "results" / "quickstart" / "latest"
     shutil.copytree(faulty_run, run)
-    (run / "captures").mkdir()  # those of an emulated run are no different to the reader
+    (run / "captures").mkdir()  # tables of an emulated run have the same form
     ours = [ethernet(ipv4(udp(source=7001, target=7001))) for _ in range(PACKETS - 1)]
     whole = pcap([*ours, ethernet(ipv4(udp()))])
     (run / "captures" / "a.pcap").write_bytes(whole)
@@ -37,13 +37,13 @@ def names(
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for number, code in enumerate(blocks("python")):
-            # Spark was started elsewhere, and looks from there.
+            # Spark was started in another folder and resolves paths there.
             here = re.sub(r'"(results|my-tables)', rf'"{folder}/\1', code)
             exec(compile(here, f"{PAGE.name}, block {number + 1}", "exec"), known)
     return known
 
 
-def test_the_readers_own_query_has_an_answer(names: dict[str, Any]) -> None:
+def test_the_readers_own_query_has_a_result(names: dict[str, Any]) -> None:
     rows = names["answer"].collect()
     assert sum(row["events"] for row in rows) == (
         names["tables"]["receptions"].where("is_match AND path IS NOT NULL").count()
@@ -52,30 +52,30 @@ def test_the_readers_own_query_has_an_answer(names: dict[str, Any]) -> None:
     assert rows[0]["detour"] >= rows[-1]["detour"] > 0
 
 
-def test_metrics_can_be_asked_again(names: dict[str, Any]) -> None:
+def test_metrics_can_be_computed_again(names: dict[str, Any]) -> None:
     stress = names["stress_summary"](names["link_stress"](names["tables"]["packets"])).first()
     assert stress["mean"] == names["metrics"]["link_stress"]["mean"]
     assert len(names["others"]) == names["metrics"]["events"]["delivered"]
     assert 0 < names["loads"].num_rows <= names["tables"]["link_loads"].count()
 
 
-def test_captures_are_read_and_what_cannot_be_is_counted(names: dict[str, Any]) -> None:
+def test_captures_are_read_and_unreadable_data_are_counted(names: dict[str, Any]) -> None:
     assert (names["written"].packets, names["written"].errors) == (PACKETS, 1)
     assert names["few"].count() == PACKETS - 1
     assert [row["reason"] for row in names["errors"].collect()] == ["cut short"]
     assert names["mine"].count() == PACKETS
 
 
-def test_commands_are_ones_that_tdo_knows() -> None:
+def test_tdo_has_all_commands_of_the_page() -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) == 5
     for line in lines:
         words = shlex.split(line.removeprefix("sudo "))
         assert words[0] == ".venv/bin/tdo"
-        make_parser().parse_args(words[1:])  # which exits if it does not know them
+        make_parser().parse_args(words[1:])  # exits for an unknown command
 
 
-def test_the_page_is_found() -> None:
+def test_the_page_has_code() -> None:
     pages = PAGE.parent, PAGE.parents[1]
     assert "analysing.md" in (pages[0] / "tables.md").read_text()
     assert "docs/analysing.md" in (pages[1] / "README.md").read_text()

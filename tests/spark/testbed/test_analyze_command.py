@@ -1,4 +1,4 @@
-"""Where `tdo analyze` puts what it makes of captures without a run."""
+"""Where `tdo analyze` writes the tables of captures without a run."""
 
 import json
 from contextlib import nullcontext
@@ -15,7 +15,7 @@ from tests.fixtures.capture_files import PLAIN, pcap
 
 @pytest.fixture
 def traces(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with two captures, and beside it one with another."""
+    """A folder with two captures, and another capture beside it."""
     monkeypatch.setattr("analysis.spark.session.open_session", lambda *_, **__: nullcontext(spark))
     for name, packets in (("d/a.pcap", 1), ("d/b.pcap", 2), ("e/a.pcap", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -40,7 +40,7 @@ def test_each_capture_has_its_own_tables(traces: Path) -> None:
     }  # fmt: skip
 
 
-def test_captures_of_several_folders_need_to_be_told_a_place(
+def test_captures_of_several_folders_require_an_output_folder(
     traces: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pattern = str(traces / "*" / "a.pcap")
@@ -65,6 +65,6 @@ def test_tables_of_other_captures_are_not_removed(
     assert packets_in(out) == 3
 
 
-def test_an_analysis_in_another_process_says_why_it_failed(tmp_path: Path) -> None:
+def test_an_analysis_in_another_process_reports_why_it_failed(tmp_path: Path) -> None:
     with pytest.raises(AnalysisError, match=r"found: .*expected a run directory or captures"):
         analyze_apart(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""Computations spread by Spark: over cores, over a cluster, through lost workers and commands."""
+"""Computations on Spark: on cores, on a cluster, and after lost workers and killed commands."""
 
 import json
 import os
@@ -37,9 +37,7 @@ def without_times(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in ("wall_s", "process")}
 
 
-def test_points_are_spread_over_two_cores_with_the_same_rows(
-    tmp_path: Path, spark: "SparkSession"
-) -> None:
+def test_points_on_two_cores_have_the_same_rows(tmp_path: Path, spark: "SparkSession") -> None:
     some = Computation("where", where, {"size": (10, 20)}, (1, 2, 3))
     rows, _ = play_computation(some, tmp_path / "spark", partial(carry_in_session, spark, 2), print)
     here, _ = play_computation(some, tmp_path / "here", compute_here, print)
@@ -48,7 +46,7 @@ def test_points_are_spread_over_two_cores_with_the_same_rows(
     assert len({row["process"] for row in rows}) == 2
 
 
-def test_a_lost_worker_costs_no_more_than_its_point(tmp_path: Path, spark: "SparkSession") -> None:
+def test_a_lost_worker_costs_only_its_point(tmp_path: Path, spark: "SparkSession") -> None:
     tries = tmp_path / "tries"
     tries.mkdir()
 
@@ -70,9 +68,7 @@ def test_a_lost_worker_costs_no_more_than_its_point(tmp_path: Path, spark: "Spar
 
 
 @pytest.mark.slow
-def test_killed_in_the_middle_it_goes_on_where_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_command_continues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     points = tmp_path / "waxman-networks" / "points"
     command = [*TDO, "reproduce", "G1", "--out", str(tmp_path), "--jobs", "2"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT, env=ENVIRONMENT) as process:
@@ -89,8 +85,8 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
 
 
 @pytest.mark.slow
-def test_a_cluster_computes_the_same(tmp_path: Path) -> None:
-    # Its workers cannot import the testbed from this checkout, only what they are sent.
+def test_a_cluster_has_the_same_result(tmp_path: Path) -> None:
+    # Its workers cannot import the testbed from this checkout, only the packages sent to them.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"

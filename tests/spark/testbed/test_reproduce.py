@@ -1,4 +1,4 @@
-"""`tdo reproduce` from the command to its table, page and status, with real runs."""
+"""`tdo reproduce` with real runs: table, page and exit status."""
 
 import json
 import re
@@ -17,7 +17,7 @@ CHANGES = ("--set", "topology.hosts=12", "--set", TINY)
 
 
 def spoil(folder: Path, runs: str) -> None:
-    """Let one run of a sweep be as an emulated one on a busy machine."""
+    """Change one run of a sweep to look like an emulated one on a busy machine."""
     (verdict,) = folder.glob(f"{runs}/verdict.json")
     verdict.write_text(verdict.read_text().replace('"valid"', '"degraded"'))
 
@@ -29,7 +29,7 @@ def outcome(capsys: pytest.CaptureFixture[str]) -> tuple[str, list[dict[str, Any
     return text, claims
 
 
-def test_example1_is_reproduced_once_and_found_again(
+def test_example1_is_reproduced_once_and_then_reused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reproduce_here(tmp_path, "T12") == 0
@@ -52,16 +52,18 @@ def test_example1_is_reproduced_once_and_found_again(
     assert claims == [claim]
 
 
-def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_sources_of_a_claim_are_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert reproduce_here(tmp_path, "T3", *CHANGES) == 0
     text, (claim,) = outcome(capsys)
     assert "45 runs, 0 of them done before, 3 to do" in text
-    assert "60 runs, 3 of them done before, 3 to do" in text  # fig5-targets, for its picture
-    assert claim["runs"] == 6  # of fig5-limits, and of fig5-readings for information
+    assert "60 runs, 3 of them done before, 3 to do" in text  # fig5-targets, for its figure
+    assert claim["runs"] == 6  # runs of fig5-limits, and of fig5-readings for information
     assert isinstance(claim["holds"], bool)
     (table,) = tmp_path.glob("fig5-limits/sweep-*/runs.csv")
     assert len(table.read_text().splitlines()) == 4
-    assert not (tmp_path / "reproduce/small/T3.html").exists()  # which is of unchanged sweeps
+    assert not (tmp_path / "reproduce/small/T3.html").exists()  # has the runs of unchanged sweeps
     (written,) = tmp_path.glob("reproduce/small/T3-topology.hosts-12-variant-label-Waxman-*.html")
     page = written.read_text()
     assert "changed by topology.hosts=12" in page
@@ -73,14 +75,14 @@ def test_only_what_a_claim_needs_is_run(tmp_path: Path, capsys: pytest.CaptureFi
         "T3-fig5-readings-readings-rdp",
     ]
 
-    assert reproduce_here(tmp_path, "T5", *CHANGES) == 1  # as there is no transit-stub
+    assert reproduce_here(tmp_path, "T5", *CHANGES) == 1  # no transit-stub networks
     text, _ = outcome(capsys)
     assert (
         "12 runs, 3 of them done before, 9 to do" in text
-    )  # MLink without limit, by the other command
+    )  # MLink without limit, from the other command
 
 
-def test_runs_that_are_not_valid_decide_nothing(
+def test_runs_that_are_not_valid_leave_a_claim_undecided(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reproduce_here(tmp_path, "T3", *CHANGES) == 0
@@ -88,14 +90,14 @@ def test_runs_that_are_not_valid_decide_nothing(
     spoil(tmp_path, "fig5-targets/sweep-*/runs/*targets-5*-s1-*")
     assert reproduce_here(tmp_path, "T3", *CHANGES) == 3
     _, (again,) = outcome(capsys)
-    assert again == claim  # that run is only for the picture
+    assert again == claim  # This run is only for the figure.
     spoil(tmp_path, "fig5-limits/sweep-*/runs/*-s1-*")
     assert reproduce_here(tmp_path, "T3", *CHANGES) == 3
     _, (again,) = outcome(capsys)
     assert (again["holds"], again["runs"], again["failed"]) == (None, 5, 1)
 
 
-def test_failed_runs_are_told_and_leave_a_page(
+def test_failed_runs_are_reported_and_leave_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fault = 'fault=[{at_s = 1, action = "kill-agent", target = "h99"}]'
@@ -113,7 +115,7 @@ def test_an_unknown_claim_is_a_wrong_command(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.startswith("tdo: claim T55: expected one of T1, ")
 
 
-def test_claims_that_need_no_network_are_computed_and_found_again(
+def test_claims_without_a_network_are_computed_and_reused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sizes = ("--set", "routers=[100, 1640]", "--set", "seed=[1, 2, 3]")
@@ -137,18 +139,18 @@ def test_claims_that_need_no_network_are_computed_and_found_again(
     assert claims == [claim]
 
 
-def test_a_point_that_fails_is_told_and_decides_nothing(
+def test_a_failed_point_is_reported_and_leaves_a_claim_undecided(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = ("--set", "routers=[2, 1640]", "--set", "seed=[1, 2, 3]")
     assert reproduce_here(tmp_path, "G1", *few) == 1
     text, (claim,) = outcome(capsys)
     assert "failed: routers: expected more routers than links_per_router" in text
-    assert (claim["holds"], claim["failed"]) == (True, 0)  # those were for the pictures
+    assert (claim["holds"], claim["failed"]) == (True, 0)  # The others were for the figures.
 
     (point,) = tmp_path.glob("waxman-networks/points/routers-1640-s2-*.json")
     point.unlink()
-    point.mkdir()  # which can be neither read nor written
+    point.mkdir()  # can be neither read nor written
     with pytest.raises(OSError):
         reproduce_here(tmp_path, "G1", *few)
     (table,) = tmp_path.glob("waxman-networks/computation-*/points.csv")
@@ -157,7 +159,7 @@ def test_a_point_that_fails_is_told_and_decides_nothing(
     ]  # fmt: skip
 
 
-def test_runs_and_computations_take_the_changes_that_they_know(
+def test_changes_apply_to_the_runs_and_computations_that_have_the_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changes = ("--set", "seed=[4, 5, 6]", "--set", "routers=1584", "--set", "duration_s=70")
@@ -181,7 +183,7 @@ def test_runs_and_computations_take_the_changes_that_they_know(
         (["Q"], "claim Q: expected one of T1, T2, "),
     ],
 )
-def test_a_wrong_command_is_told_in_one_line(
+def test_a_wrong_command_is_refused_in_one_line(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["reproduce", *arguments]) == 2
@@ -210,7 +212,7 @@ def test_claims_are_listed_with_paper_and_section(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-def test_the_command_carries_runs_on_spark(tmp_path: Path) -> None:
+def test_the_command_distributes_runs_on_spark(tmp_path: Path) -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("tdo"), "reproduce", "T12", "--out", tmp_path, "--json"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Jobs of Spark that fail are one line to whoever asked for them."""
+"""Failed jobs of Spark are reported in one line."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ from tests.fixtures.report_runs import experiment, write_documents
 from topologies.underlay import Channel, Host, Link, Router, Underlay
 from topologies.underlay_file import save_underlay
 
-NOWHERE = "/proc/nowhere"  # where not even root can write
+NOWHERE = "/proc/nowhere"  # A place where not even root can write.
 
 
 def fill_the_disk(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -26,7 +26,7 @@ def fill_the_disk(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     yield from ()
 
 
-def test_the_cause_is_named_whether_java_or_python_failed(spark: SparkSession) -> None:
+def test_the_cause_of_a_failure_in_java_or_python_is_named(spark: SparkSession) -> None:
     jobs = {
         "java.io.IOException: Mkdirs failed": lambda: spark.range(1).write.parquet(NOWHERE),
         r"OSError: \[Errno 28\] No space left": lambda: (
@@ -41,7 +41,7 @@ def test_the_cause_is_named_whether_java_or_python_failed(spark: SparkSession) -
 
 
 @pytest.mark.parametrize("error", [Py4JNetworkError("no answer"), ConnectionRefusedError(111, "")])
-def test_a_java_machine_that_died_is_named(error: Exception) -> None:
+def test_a_dead_jvm_is_reported(error: Exception) -> None:
     with (
         pytest.raises(AnalysisError, match="local: expected .* found its Java process ended"),
         clear_failures("local"),
@@ -49,7 +49,7 @@ def test_a_java_machine_that_died_is_named(error: Exception) -> None:
         raise error
 
 
-def test_the_command_says_it_in_one_line_and_all_of_it_when_asked(
+def test_the_command_prints_one_line_and_with_debug_all(
     tmp_path: Path,
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""Sweeps done by Spark: resumed, retried, counted once, and the same on a cluster."""
+"""Sweeps on Spark: resumed, retried, counted once, and equal on a cluster."""
 
 import csv
 import json
@@ -67,7 +67,7 @@ def play_here(sweep: Sweep, directory: SweepDirectory, measure: Measure | None =
 
 
 def comparable(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without what no two machines do alike."""
+    """A row without the values that depend on the machine."""
     return {key: value for key, value in row.items() if key != "wall_s" and value not in (None, "")}
 
 
@@ -80,9 +80,7 @@ def inodes(directory: SweepDirectory) -> dict[str, int]:
     return {path.name: path.stat().st_ino for path in (directory.path / "runs").iterdir()}
 
 
-def test_killed_in_the_middle_it_goes_on_where_it_was(
-    tmp_path: Path, spark: "SparkSession"
-) -> None:
+def test_a_killed_sweep_continues(tmp_path: Path, spark: "SparkSession") -> None:
     text = SMALL.replace("duration_s = 3", "duration_s = 30").replace("[1, 2]", "[1, 2, 3, 4, 5]")
     sweep = small_sweep(tmp_path, text)
     directory = SweepDirectory.of(sweep, tmp_path)
@@ -93,7 +91,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
         while not any(runs.glob("*-s?-????????")) and time.monotonic() < deadline:
             time.sleep(0.01)
         process.kill()
-    time.sleep(1)  # its workers notice
+    time.sleep(1)  # its workers stop
     done = {name: inode for name, inode in inodes(directory).items() if "partial" not in name}
     assert 0 < len(done) < 10
     (runs / "hosts-4-s5-left.partial").mkdir(exist_ok=True)
@@ -113,7 +111,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     }
 
 
-def test_what_fails_is_tried_again_and_takes_no_other_with_it(
+def test_a_failed_run_is_retried_and_affects_no_other(
     tmp_path: Path, spark: "SparkSession"
 ) -> None:
     sweep = small_sweep(tmp_path)
@@ -144,7 +142,7 @@ def test_what_fails_is_tried_again_and_takes_no_other_with_it(
     before = inodes(directory)
     again = play_here(sweep, directory, measure_run)
     assert [row["verdict"] for row in again] == ["valid"] * 4
-    assert inodes(directory) == before  # only the measuring was missing
+    assert inodes(directory) == before  # Only the measurement was missing.
     assert not list((directory.path / "failures").glob("*"))
 
 
@@ -156,7 +154,7 @@ def test_a_run_that_cannot_succeed_is_not_repeated(tmp_path: Path) -> None:
     assert "expected an agent of this network" in rows[0]["error"]
 
 
-def test_of_two_attempts_at_a_run_one_counts(tmp_path: Path) -> None:
+def test_of_two_attempts_at_a_run_one_is_counted(tmp_path: Path) -> None:
     sweep = small_sweep(tmp_path)
     directory = SweepDirectory.of(sweep, tmp_path)
     swept, origin = sweep.experiments[0], Origin(("tdo",), None)
@@ -164,13 +162,13 @@ def test_of_two_attempts_at_a_run_one_counts(tmp_path: Path) -> None:
     final = directory.run_of(swept)
     run_at(final, swept.experiment, "", origin)
     before = inodes(directory)
-    run_at(final, swept.experiment, "", origin)  # it did not see the first
+    run_at(final, swept.experiment, "", origin)  # It did not find the first.
     assert inodes(directory) == before == {final.name: final.stat().st_ino}
     row = json.loads(perform_task(write_task(swept, directory, origin), None))
     assert (row["verdict"], inodes(directory)) == ("valid", before)
 
 
-def test_only_one_command_works_on_a_sweep(tmp_path: Path) -> None:
+def test_only_one_command_at_a_time_works_on_a_sweep(tmp_path: Path) -> None:
     sweep = small_sweep(tmp_path)
     directory = SweepDirectory.of(sweep, tmp_path)
     with (
@@ -180,7 +178,7 @@ def test_only_one_command_works_on_a_sweep(tmp_path: Path) -> None:
         play_here(sweep, directory)
 
 
-def test_the_tables_say_what_the_runs_do(tmp_path: Path) -> None:
+def test_the_tables_of_a_sweep_have_the_values_of_its_runs(tmp_path: Path) -> None:
     sweep = small_sweep(tmp_path, SMALL + "[overlay]\nkind = 'hello'")
     directory = SweepDirectory.of(sweep, tmp_path)
     rows = play_here(sweep, directory, measure_run)
@@ -211,8 +209,8 @@ def test_workers_get_our_packages_and_their_version(tmp_path: Path) -> None:
     assert done.stdout.startswith(str(file))
 
 
-def test_a_cluster_does_the_same(tmp_path: Path, spark: "SparkSession") -> None:
-    # Its workers cannot import the testbed from this checkout, only what they are sent.
+def test_a_cluster_has_the_same_result(tmp_path: Path, spark: "SparkSession") -> None:
+    # Its workers cannot import the testbed from this checkout, only the packages sent to them.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
@@ -236,10 +234,10 @@ def test_a_cluster_does_the_same(tmp_path: Path, spark: "SparkSession") -> None:
         "messages.svg", "messages.png", "messages.csv",
     ]  # fmt: skip
     workers = [list((tmp_path / f"work{number}").glob("app-*/*")) for number in (1, 2)]
-    assert all(workers)  # both took part
+    assert all(workers)  # Both took part.
 
     sweep = load_sweep(EXAMPLE)
-    # The driver's own figures are for people: here it is enough to have the rows.
+    # The figures on the driver are for people; the rows suffice here.
     local = SweepDirectory.of(sweep, tmp_path / "local")
     carrier = carry_runs(spark, 2, measure_run)
     play_sweep(replace(sweep, figures=()), local, {"simulation": carrier}, True, lambda _: None)

@@ -1,4 +1,4 @@
-"""Agents joined by hand: what they accept, repeat, measure and give up."""
+"""Two agents connected by a test: messages they accept, repeat, measure and give up."""
 
 from collections.abc import Hashable
 from random import Random
@@ -38,7 +38,7 @@ class Note(Struct, frozen=True):
 
 
 class Notebook(Protocol):
-    """Does on start what its settings say, and writes down what it is told."""
+    """Returns the effects in its settings at the start, and records all calls of its handlers."""
 
     class Settings(Struct, frozen=True):
         first: Effects
@@ -106,14 +106,14 @@ def timers(actions: list[Action]) -> list[SetTimer]:
         (encode(Datagram(Hello(1), WANTS_ACK, RUN, PEER, ME, 1, 0)), PEER, "unexpected"),
     ],
 )
-def test_what_is_wrong_is_counted_and_dropped(data: bytes, source: int, count: str) -> None:
+def test_invalid_datagrams_are_counted_and_dropped(data: bytes, source: int, count: str) -> None:
     agent, notebook = make()
     assert agent.on_bytes(5, source, data) == []
     assert notebook.heard == []
     assert agent.figures == {count: 1, "received": 0, "sent": 0}
 
 
-def test_a_replay_is_heard_once_and_acknowledged_each_time() -> None:
+def test_a_replay_is_handled_once_and_acknowledged_each_time() -> None:
     agent, notebook = make()
     datagram = note(3, flags=WANTS_ACK)
     for time_us in (5, 6, 7):
@@ -124,7 +124,7 @@ def test_a_replay_is_heard_once_and_acknowledged_each_time() -> None:
     assert agent.figures["sent"] == agent.figures["sent_Acknowledgement"] == 3
 
 
-def test_a_plain_message_is_heard_as_often_as_it_comes() -> None:
+def test_an_unreliable_message_is_handled_as_often_as_it_arrives() -> None:
     agent, notebook = make()
     for message_id in (5_000, 5_000, 900):
         assert agent.on_datagram(5, note(3, message_id=message_id)) == []
@@ -132,7 +132,7 @@ def test_a_plain_message_is_heard_as_often_as_it_comes() -> None:
     assert agent.counts == {}
 
 
-def test_a_message_too_old_to_tell_is_not_acknowledged() -> None:
+def test_a_message_too_old_to_recognise_is_not_acknowledged() -> None:
     agent, notebook = make()
     agent.on_datagram(5, note(1, flags=WANTS_ACK, message_id=5_000))
     assert agent.on_datagram(6, note(2, flags=WANTS_ACK, message_id=900)) == []
@@ -141,19 +141,19 @@ def test_a_message_too_old_to_tell_is_not_acknowledged() -> None:
     assert agent.counts["too_old"] == 1
 
 
-def test_a_protocol_that_writes_to_itself_is_our_bug() -> None:
+def test_a_protocol_that_sends_to_itself_is_an_internal_error() -> None:
     agent, _ = make(ME, Send(ME, Note(1)))
     with pytest.raises(ValueError, match="Note: a protocol sent a message to itself"):
         agent.start(0)
 
 
-def test_a_protocol_declares_what_it_sends() -> None:
+def test_a_protocol_must_declare_its_messages() -> None:
     agent, _ = make(ME, Send(PEER, Hello(1)))
     with pytest.raises(ValueError, match="Hello: expected one of its protocol's `messages`"):
         agent.start(0)
 
 
-def test_a_timer_of_the_protocol_reaches_it_whatever_its_name() -> None:
+def test_a_timer_reaches_its_protocol_with_any_name() -> None:
     names = ["tea", ("sample", PEER), ("resend", 0)]
     wishes = [SetTimer(name, 5) for name in names]
     agent, notebook = make(ME, *wishes)
@@ -163,7 +163,7 @@ def test_a_timer_of_the_protocol_reaches_it_whatever_its_name() -> None:
     assert notebook.heard == names
 
 
-def test_a_delay_is_measured_one_round_trip_after_another() -> None:
+def test_a_delay_is_measured_with_one_round_trip_after_another() -> None:
     agent, notebook = make(ME, MeasureDelay(PEER, 3), MeasureDelay(PEER, 3))
     peer, _ = make(PEER)
     actions = agent.start(0)
@@ -172,7 +172,7 @@ def test_a_delay_is_measured_one_round_trip_after_another() -> None:
         (pong,) = peer.on_datagram(time_us - 20, sent(actions))
         assert isinstance(pong, Datagram)
         actions = agent.on_datagram(time_us, pong)
-        agent.on_datagram(time_us + 1, pong)  # a replay adds no sample
+        agent.on_datagram(time_us + 1, pong)  # A replay adds no sample.
     assert notebook.heard == [Delay(PEER, (40, 50, 50))]
     assert (notebook.heard[0].min_us, notebook.heard[0].median_us) == (40, 50)
     assert CancelTimer(timer.name) in actions
@@ -188,7 +188,7 @@ def test_a_silent_peer_gives_no_samples() -> None:
     assert notebook.heard == [Delay(PEER, ())]
 
 
-def test_a_pong_that_nobody_asked_for_does_no_harm() -> None:
+def test_an_unrequested_pong_has_no_effect() -> None:
     agent, _ = make()
     peer, _ = make(PEER)
     ping = Datagram(Ping(99), 0, RUN, ME, PEER, 1, 0)
@@ -197,7 +197,7 @@ def test_a_pong_that_nobody_asked_for_does_no_harm() -> None:
     assert agent.on_datagram(2, pong) == []
 
 
-def test_a_reliable_message_is_repeated_with_growing_patience_and_given_up() -> None:
+def test_a_reliable_message_is_repeated_with_back_off_and_given_up() -> None:
     agent, notebook = make(ME, Send(PEER, Note(1), reliable=True))
     actions = agent.start(0)
     datagram, waits_us = sent(actions), []
@@ -212,7 +212,7 @@ def test_a_reliable_message_is_repeated_with_growing_patience_and_given_up() -> 
     assert agent.figures["sent"] == 1
 
 
-def test_an_acknowledgement_ends_the_repetition_and_teaches_the_time_out() -> None:
+def test_an_acknowledgement_ends_the_repetition_and_adapts_the_timeout() -> None:
     agent, notebook = make(ME, Send(PEER, Note(1), reliable=True))
     peer, heard_by_peer = make(PEER)
     actions = agent.start(0)
@@ -240,8 +240,8 @@ def test_an_acknowledgement_ends_the_repetition_and_teaches_the_time_out() -> No
         (Send(PEER, Note(-1)), "error: .*argument out of range"),
     ],
 )
-def test_a_wish_that_makes_no_sense_ends_a_simulation_by_name(wish: Any, wrong: str) -> None:
-    slow = Channel(1_000, rate_mbit=10)  # which makes bytes of messages
+def test_an_invalid_effect_ends_a_simulation_with_the_agents_name(wish: Any, wrong: str) -> None:
+    slow = Channel(1_000, rate_mbit=10)  # has a rate, so messages are encoded
     links = tuple(Link(host, "r1", slow, slow) for host in ("h1", "h2"))
     simulator = Simulator(Underlay((Router("r1"),), links, (Host("h1"), Host("h2"))))
     simulator.add_agent("h1", lambda: make(ME, wish)[0])
@@ -254,7 +254,7 @@ def test_only_the_receiver_can_acknowledge() -> None:
     agent, _ = make(ME, Send(PEER, Note(1), reliable=True))
     stranger, _ = make(STRANGER)
     actions = agent.start(0)
-    stolen = Datagram(Note(1), WANTS_ACK, RUN, ME, STRANGER, 0, 0)  # makes it acknowledge id 0
+    stolen = Datagram(Note(1), WANTS_ACK, RUN, ME, STRANGER, 0, 0)  # causes an ack of id 0
     (answer,) = stranger.on_datagram(1, stolen)
     assert isinstance(answer, Datagram)
     assert agent.on_datagram(2, answer) == []
@@ -263,7 +263,7 @@ def test_only_the_receiver_can_acknowledge() -> None:
 
 
 @pytest.mark.parametrize("later_us", [3_000_000, 11 * 3_600_000_000])
-def test_a_restarted_agent_does_not_look_like_a_replay(later_us: int) -> None:
+def test_messages_of_a_restarted_agent_are_not_taken_for_replays(later_us: int) -> None:
     agent, notebook = make()
     for start_us in (0, later_us):
         peer, _ = make(PEER, Send(ME, Note(1), reliable=True))
@@ -273,7 +273,7 @@ def test_a_restarted_agent_does_not_look_like_a_replay(later_us: int) -> None:
 
 @pytest.mark.parametrize("first", [0, 2**31, 2**32 - 6_000])
 @given(st.lists(st.integers(0, 12_000), max_size=200))
-def test_a_window_admits_nothing_twice(first: int, numbers: list[int]) -> None:
+def test_a_window_accepts_each_id_once(first: int, numbers: list[int]) -> None:
     window, admitted, newest = ReplayWindow(), set(), -1
     for number in numbers:
         is_new = window.is_new((first + number) % 2**32)
@@ -286,7 +286,7 @@ def test_a_window_admits_nothing_twice(first: int, numbers: list[int]) -> None:
 
 
 @pytest.mark.parametrize("far", [2**31, 2**32 - 1])
-def test_an_id_far_ahead_does_not_make_those_that_follow_old(far: int) -> None:
+def test_an_id_far_ahead_does_not_make_later_ids_old(far: int) -> None:
     agent, notebook = make()
     for message_id in (far, 5_000, 5_001):
         agent.on_datagram(5, note(message_id, flags=WANTS_ACK, message_id=message_id))

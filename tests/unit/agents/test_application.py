@@ -1,4 +1,4 @@
-"""The application on top of an agent: what it announces and records, and when."""
+"""The application of an agent: its announcements and records, with their times."""
 
 from collections.abc import Hashable
 from random import Random
@@ -34,7 +34,7 @@ SHARE = Share(
 
 
 class Clock:
-    """Drives an application by its own timers."""
+    """Drives an application by the timers that it sets."""
 
     def __init__(self, share: Share = SHARE, has_trees: bool = False) -> None:
         given = Surroundings(1, (), Random(1), workload=share)
@@ -81,7 +81,7 @@ def test_interests_begin_and_end_at_their_times() -> None:
     assert clock.recorded("unsubscribed") == [(50, {"interest": 4, "topic": 70})]
 
 
-def test_publications_come_at_their_times_and_are_delivered_to_their_own_publisher() -> None:
+def test_publications_are_timely_and_delivered_to_their_publisher() -> None:
     clock = Clock().start().run()
     assert clock.announced(Publish) == [
         (10, Publish(1, 70, bytes(3))), (60, Publish(2, 71, bytes(3))),
@@ -94,27 +94,27 @@ def test_publications_come_at_their_times_and_are_delivered_to_their_own_publish
     ]  # fmt: skip
 
 
-def test_an_own_event_that_is_no_longer_wanted_is_not_delivered() -> None:
+def test_a_publishers_own_event_is_not_delivered_after_it_unsubscribed() -> None:
     late = OwnPublication(1, 70, 55, (4,))
     clock = Clock(Share(SHARE.interests, (late,), 1)).start().run()
     assert len(clock.recorded("event_published")) == 1
     assert clock.recorded("delivered") == []
 
 
-def test_an_agent_that_starts_late_has_what_it_wants_then_and_publishes_what_is_to_come() -> None:
+def test_an_agent_that_starts_late_has_current_interests_and_later_publications() -> None:
     clock = Clock().start(30).run()
     assert clock.announced(Subscribe) == [(30, Subscribe(4, 70)), (30, Subscribe(5, 71))]
     assert [event.event_id for _, event in clock.announced(Publish)] == [2]
 
 
-def test_every_delivery_is_recorded_and_none_is_suppressed() -> None:
+def test_every_delivery_is_recorded_including_repeated_ones() -> None:
     clock = Clock().start()
     for _ in range(2):
         clock.take(7, clock.app.on_delivery(7, Deliver(9, sender=3, hop_count=2)))
     assert clock.recorded("delivered") == [(7, {"event_id": 9, "from": 3, "hop_count": 2})] * 2
 
 
-def test_the_tree_that_is_published_on_is_recorded_where_there_are_trees() -> None:
+def test_the_tree_of_a_publication_is_recorded_if_there_are_trees() -> None:
     clock = Clock(has_trees=True).start()
     clock.take(10, clock.app.on_timer(10, "publish"))
     clock.take(11, clock.app.on_announcement(11, CurrentTree(3)))
@@ -122,7 +122,7 @@ def test_the_tree_that_is_published_on_is_recorded_where_there_are_trees() -> No
     assert [values["version"] for _, values in clock.recorded("event_published")] == [0, 3]
 
 
-def test_a_suspended_publisher_does_not_offer_its_events() -> None:
+def test_a_suspended_publisher_does_not_publish_its_events() -> None:
     clock = Clock().start()
     clock.take(1, clock.app.on_announcement(1, Suspend(70)))
     clock.take(10, clock.app.on_timer(10, "publish"))
@@ -131,7 +131,7 @@ def test_a_suspended_publisher_does_not_offer_its_events() -> None:
     assert [event.event_id for _, event in clock.announced(Publish)] == [2]
 
 
-def test_a_publisher_goes_on_when_it_is_resumed() -> None:
+def test_a_publisher_continues_when_it_is_resumed() -> None:
     clock = Clock().start()
     clock.take(1, clock.app.on_announcement(1, Suspend()))
     clock.take(2, clock.app.on_announcement(2, Resume()))

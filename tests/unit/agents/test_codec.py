@@ -115,7 +115,7 @@ SAMPLE = Everything(
 
 
 @given(EVERYTHING, whole(8), whole(32), whole(32), whole(32), whole(32), whole(64))
-def test_what_goes_in_comes_out(
+def test_decoding_reverses_encoding(
     content: Everything, flags: int, run: int, sender: int, receiver: int, number: int, sent: int
 ) -> None:
     datagram = Datagram(content, flags, run, sender, receiver, number, sent)
@@ -125,7 +125,7 @@ def test_what_goes_in_comes_out(
 @pytest.mark.parametrize(
     "content", [Move(1, Corner(2, "a"), 3, (Corner(4, "b"), Corner(5, ""))), Step(1, 2, True)]
 )
-def test_structs_within_messages_and_header_fields_come_out_as_they_were(
+def test_nested_structs_and_header_fields_are_restored(
     content: Move | Step,
 ) -> None:
     found = decode(encode(Datagram(content, 0, 1, 2, 3, 4, 5))).content
@@ -135,7 +135,7 @@ def test_structs_within_messages_and_header_fields_come_out_as_they_were(
         assert {type(corner) for corner in (found.start, *found.ways)} == {Corner}
 
 
-def test_what_travels_in_the_header_is_the_messages_own() -> None:
+def test_header_fields_are_those_of_the_message() -> None:
     class Part(Struct, frozen=True):
         event_id: U64
 
@@ -147,7 +147,7 @@ def test_what_travels_in_the_header_is_the_messages_own() -> None:
         message(216, role="event")(Whole)
 
 
-def test_nan_and_emptiness_travel_too() -> None:
+def test_nan_and_empty_values_are_encoded() -> None:
     assert decode(encode(Datagram(Empty(), 0, 1, 2, 3, 4, 5))).content == Empty()
     nan = replace(SAMPLE, real=math.nan)
     assert math.isnan(decode(encode(Datagram(nan, 0, 1, 2, 3, 4, 5))).content.real)
@@ -163,7 +163,7 @@ def test_the_header_has_the_documented_layout() -> None:
 
 
 @given(st.binary(max_size=1_600))
-def test_noise_is_no_message(noise: bytes) -> None:
+def test_random_bytes_are_no_message(noise: bytes) -> None:
     with pytest.raises(DecodeError):
         decode(noise)
 
@@ -183,7 +183,7 @@ def test_a_mutated_datagram_decodes_or_is_refused(content: Everything, data: st.
 
 
 @given(st.binary(max_size=200), st.sampled_from([242, 243, 244, 250]))
-def test_a_good_header_does_not_make_a_good_body(body: bytes, kind: int) -> None:
+def test_a_valid_header_does_not_make_an_invalid_body_valid(body: bytes, kind: int) -> None:
     header = HEADER.pack(0x5444, 1, kind, 0, 0, len(body), 1, 2, 3, 4, 5, 6)
     try:
         found = decode(header + body).content
@@ -192,7 +192,7 @@ def test_a_good_header_does_not_make_a_good_body(body: bytes, kind: int) -> None
     assert found.__class__ in (Everything, Empty, Text)
 
 
-def test_the_size_limit_holds_both_ways() -> None:
+def test_the_size_limit_holds_for_encoding_and_decoding() -> None:
     room = MAX_DATAGRAM_BYTES - HEADER.size - 2
     assert len(encode(Datagram(Text("x" * room), 0, 1, 2, 3, 4, 5))) == MAX_DATAGRAM_BYTES
     with pytest.raises(ValueError, match="expected at most 1472 bytes, found 1473"):
@@ -203,7 +203,7 @@ def test_the_size_limit_holds_both_ways() -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 256, 242])
-def test_kinds_are_unique_and_fit_a_byte(kind: int) -> None:
+def test_kinds_are_unique_and_fit_in_a_byte(kind: int) -> None:
     with pytest.raises(ValueError, match="expected a free kind"):
         message(kind, role="event")(type("Another", (Empty,), {}))
 

@@ -1,4 +1,4 @@
-"""Messages of content-based routing: four bytes a subscription, and what does not decode."""
+"""Messages of content-based routing: four bytes for each subscription, and invalid values."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_a_subscription_takes_four_bytes() -> None:
     assert [Subscription(number) for number in decode(data).content.added] == boxes
 
 
-def test_a_point_travels_as_its_number() -> None:
+def test_a_point_is_encoded_as_its_number() -> None:
     point = make_point([1, 2, 3, 4, 5])
     received = decode(bytes_of(Event(7, 0, 1, 9, point.number, b""))).content
     assert Point(received.point).values == (1, 2, 3, 4, 5)

@@ -20,7 +20,7 @@ KEEP_S = 10.0
 
 @message(240, role="event")
 class Parcel(Struct, frozen=True):
-    """An event that goes over relays to the last peer of its route, which handles a part."""
+    """An event that relays carry to the last peer of its route, which handles a part."""
 
     event_id: U64
     hop_count: U8
@@ -30,15 +30,15 @@ class Parcel(Struct, frozen=True):
 
 
 class Carrier(Protocol):
-    """Relays parcels along their routes, and round failed peers; the last one handles them."""
+    """Relays parcels along their routes, and around failed peers; the last one handles them."""
 
     messages = (Parcel, *Custody.messages)
 
     def __init__(self, me: PeerId, is_stuck: bool = False, splits: dict[int, Any] | None = None):
         super().__init__(Surroundings(me, (), Random(me)))
         self.custody = Custody(self, KEEP_S)
-        self.is_stuck = is_stuck  # takes parcels and never passes them on
-        self.splits = splits or {}  # what the handler of a part sends on: routes and parts
+        self.is_stuck = is_stuck  # accepts parcels and never forwards them
+        self.splits = splits or {}  # parts that the handler of a part sends, with their routes
 
     def publish(self, now_us: int, event: int, *route: PeerId) -> Effects:
         part = self.custody.begin(now_us, event, is_relay=True)
@@ -79,7 +79,7 @@ class Carrier(Protocol):
         if receiver is None:
             return self._pass_on(now_us, part, message)
         if not message.route:
-            return ()  # nobody is left to receive it
+            return ()  # No peer is left to receive it.
         onward = replace(message, route=message.route[1:])
         return self.custody.send(now_us, part, message.route[0], onward)
 
@@ -105,7 +105,7 @@ def carriers(*numbers: PeerId, **options: Any) -> tuple[FakeLinks, dict[PeerId, 
 
 
 def watched(carrier: Carrier) -> Stack:
-    """A carrier above a failure detector."""
+    """A carrier on top of a failure detector."""
     return Stack([FailureDetector(Surroundings(carrier.me, (), Random(carrier.me))), carrier])
 
 
@@ -113,7 +113,7 @@ def events(links: FakeLinks, what: str) -> list[tuple[PeerId, int]]:
     return [(peer, values["event"]) for peer, values in links.recorded(what)]
 
 
-def test_a_part_is_done_for_its_publisher_once_the_last_peer_has_handled_it() -> None:
+def test_the_publisher_learns_that_a_part_is_done_after_the_last_peer_handled_it() -> None:
     links, made = carriers(1, 2, 3, 4)
     links.do(1, made[1].publish(0, 7, 2, 3, 4))
     links.run(0.002)
@@ -140,7 +140,7 @@ def test_a_relay_that_crashes_with_a_part_is_replaced() -> None:
     assert events(links, "handled") == [(4, 7)] and events(links, "finished") == [(1, 7)]
 
 
-def test_a_relay_that_restarts_unseen_does_not_know_the_part_any_more() -> None:
+def test_a_relay_that_restarts_unnoticed_has_lost_the_part() -> None:
     links, made = carriers(1, 3)
     links.start(2, Carrier(2, is_stuck=True))
     links.do(1, made[1].publish(0, 7, 2, 3))
@@ -150,7 +150,7 @@ def test_a_relay_that_restarts_unseen_does_not_know_the_part_any_more() -> None:
     assert events(links, "handled") == [(3, 7)] and events(links, "finished") == [(1, 7)]
 
 
-def test_a_part_returns_when_its_receiver_is_lost_restarted_or_does_not_answer() -> None:
+def test_a_part_returns_when_its_receiver_is_lost_restarted_or_silent() -> None:
     for told in (PeerLost(2), PeerRestarted(2), None):
         links, made = carriers(1, 3)
         links.do(1, made[1].publish(0, 7, 2, 3))
@@ -160,7 +160,7 @@ def test_a_part_returns_when_its_receiver_is_lost_restarted_or_does_not_answer()
         assert events(links, "handled") == [(3, 7)] and events(links, "finished") == [(1, 7)]
 
 
-def test_a_lost_report_is_asked_for() -> None:
+def test_a_lost_report_is_requested() -> None:
     links, made = carriers(1, 2)
     links.is_dropped = lambda _sender, _to, one: isinstance(one, Report) and links.now_us < 1e6
     links.do(1, made[1].publish(0, 7, 2))
@@ -170,7 +170,7 @@ def test_a_lost_report_is_asked_for() -> None:
     assert events(links, "handled") == [(2, 7)] and events(links, "finished") == [(1, 7)]
 
 
-def test_reports_count_only_from_the_receiver_and_for_this_incarnation() -> None:
+def test_reports_are_accepted_only_from_the_receiver_and_for_this_incarnation() -> None:
     links, _ = carriers(1, 2)
     links.start(1, Carrier(1, is_stuck=True))
     former = links.peers[1]
@@ -190,7 +190,7 @@ def test_reports_count_only_from_the_receiver_and_for_this_incarnation() -> None
     assert later.custody.is_empty and events(links, "finished") == [(1, 8)]
 
 
-def test_only_an_identical_part_is_answered_from_state_and_not_for_ever() -> None:
+def test_only_an_identical_part_is_answered_from_state_and_only_for_a_while() -> None:
     links, made = carriers(1, 2)
     for second, part in ((0.0, 5), (1.0, 5), (2.0, 6), (12.1, 5)):
         links.run(second - links.now_us / 1e6)
@@ -201,13 +201,13 @@ def test_only_an_identical_part_is_answered_from_state_and_not_for_ever() -> Non
     assert sorted(t for one in links.sent_of(Report) for t in one[2].done) == [0, 10, 20, 121]
 
 
-def test_a_part_that_is_not_done_is_reported_to_all_that_sent_it() -> None:
+def test_a_part_that_is_not_done_is_reported_to_all_its_senders() -> None:
     links, made = carriers(1, 2, 3, 4)
     made[3].splits = {0: {1: [4]}}
     made[4].splits = {1: {2: [9]}}  # a peer that does not answer
     links.do(1, made[1].publish(0, 7, 2, 3))
     links.run(0.1)
-    links.kill(2)  # its part is at 3 by now, and goes there again
+    links.kill(2)  # Its part is at 3 now, and returns to 3.
     links.do(1, made[1].on_announcement(links.now_us, PeerLost(2)))
     links.run(0.1)
     assert events(links, "finished") == []
@@ -217,7 +217,7 @@ def test_a_part_that_is_not_done_is_reported_to_all_that_sent_it() -> None:
     assert events(links, "finished") == [(1, 7)]
 
 
-def test_parts_leave_a_loop_once_routes_are_right() -> None:
+def test_parts_leave_a_loop_once_routes_are_correct() -> None:
     links, made = carriers(1, 2, 3, 4)
     links.do(1, made[1].publish(0, 7, 2, 3, 2, 3, 2, 3, 2, 3, 4))
     links.run(0.4)
@@ -227,7 +227,7 @@ def test_parts_leave_a_loop_once_routes_are_right() -> None:
     assert all(carrier.custody.is_empty for carrier in made.values())
 
 
-def test_what_is_withdrawn_is_not_waited_for() -> None:
+def test_no_report_of_a_withdrawn_part_is_awaited() -> None:
     links, made = carriers(1, 2)
     made[2].splits = {0: {1: [8], 2: [9]}}
     links.do(1, made[1].publish(0, 7, 2))
@@ -241,7 +241,7 @@ def test_what_is_withdrawn_is_not_waited_for() -> None:
     assert events(links, "finished") == [(1, 7)]
 
 
-def test_reports_go_together_as_many_as_fit_a_datagram() -> None:
+def test_reports_are_combined_up_to_the_size_of_a_datagram() -> None:
     links, made = carriers(1, 2)
     for event in range(700):
         links.do(1, made[1].publish(0, event, 2))
@@ -250,7 +250,7 @@ def test_reports_go_together_as_many_as_fit_a_datagram() -> None:
     assert [len(one[2].done) for one in links.sent_of(Report)] == [300, 300, 100]
 
 
-def test_a_receiver_that_takes_long_is_watched_until_it_is_done() -> None:
+def test_a_slow_receiver_is_watched_until_it_is_done() -> None:
     links = FakeLinks()
     publisher, stuck = Carrier(1), Carrier(2, is_stuck=True)
     for carrier in (publisher, stuck, Carrier(3)):

@@ -1,4 +1,4 @@
-"""Failure detectors that watch each other over a network that loses packets."""
+"""Failure detectors on peers that watch each other over a network with packet loss."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -28,7 +28,7 @@ RUN = 3
 
 
 class Dependent(Protocol):
-    """Watches the given peers, and records what it is told of them."""
+    """Watches the given peers, and records announcements about them."""
 
     def __init__(self, given: Surroundings, watcher: str = "test") -> None:
         super().__init__(given)
@@ -48,7 +48,7 @@ class Dependent(Protocol):
 
 
 class Crowd:
-    """Peers that watch each other as given, by number."""
+    """Peers, identified by number, that watch each other as given."""
 
     def __init__(self, peers: int, watched: Mapping[int, list[int]], loss_percent: float = 0.0):
         underlay = make_underlay(peers, seed=1, loss_percent=loss_percent)
@@ -76,7 +76,7 @@ class Crowd:
         return self
 
     def told(self, what: str, by: str = "test") -> list[tuple[float, int, int]]:
-        """When, whom and about which peer the layers were told, by number."""
+        """Announcements as (time, peer, subject), with peers by number."""
         return [
             (at_s, self.hosts.index(host), self.peers.index(values["peer"]))
             for at_s, host, said, values in self.records
@@ -87,7 +87,7 @@ class Crowd:
         return self.agents[number].figures.get(f"sent_{kind}", 0)
 
 
-def test_a_silent_peer_is_lost_for_all_layers_after_the_time_that_is_set() -> None:
+def test_a_silent_peer_is_lost_for_all_layers_after_the_configured_time() -> None:
     crowd = Crowd(3, {0: [1, 2], 2: [0]})
     crowd.simulator.kill_agent(10_000_000, crowd.hosts[1])
     crowd.run(20)
@@ -97,7 +97,7 @@ def test_a_silent_peer_is_lost_for_all_layers_after_the_time_that_is_set() -> No
     assert crowd.told("PeerRestarted") == []
 
 
-def test_a_peer_that_leaves_is_lost_at_once_also_where_only_it_was_watched() -> None:
+def test_a_peer_that_leaves_is_lost_at_once_also_if_only_it_was_watched() -> None:
     crowd = Crowd(2, {0: [1]})
     crowd.simulator.stop_agent(10_000_000, crowd.hosts[1])
     crowd.run(11)
@@ -114,7 +114,7 @@ def test_a_peer_that_restarts_within_the_time_is_a_new_incarnation() -> None:
     assert crowd.told("PeerLost") == []
 
 
-def test_a_peer_that_dropped_this_one_by_mistake_is_taken_for_restarted() -> None:
+def test_a_peer_that_wrongly_dropped_this_one_counts_as_restarted() -> None:
     one, other = (FailureDetector(Surroundings(peer, (), Random(1))) for peer in (1, 2))
     one.on_announcement(0, Watch("test", frozenset({2})))
     other.on_announcement(0, Watch("test", frozenset({1})))
@@ -129,7 +129,7 @@ def test_a_peer_that_dropped_this_one_by_mistake_is_taken_for_restarted() -> Non
     assert not other.on_message(3_000_400, 1, answer.message)
 
 
-def test_peers_that_watch_each_other_do_not_answer_each_others_heartbeats() -> None:
+def test_peers_that_watch_each_other_send_no_answers_to_heartbeats() -> None:
     mutual = Crowd(2, {0: [1], 1: [0]}).run(60)
     one_way = Crowd(2, {0: [1]}).run(60)
     assert mutual.sent(0, "Alive") == mutual.sent(1, "Alive") == 1
@@ -144,7 +144,7 @@ def test_lost_packets_are_not_mistaken_for_lost_peers() -> None:
     assert crowd.told("PeerLost") == crowd.told("PeerRestarted") == []
 
 
-def test_a_peer_that_no_layer_depends_on_any_more_is_not_watched() -> None:
+def test_a_peer_that_no_layer_depends_on_is_no_longer_watched() -> None:
     detector = FailureDetector(Surroundings(1, (), Random(1)))
     detector.on_announcement(0, Watch("low", frozenset({1, 2, 3})))
     detector.on_announcement(0, Watch("high", frozenset({3, 4})))
@@ -153,7 +153,7 @@ def test_a_peer_that_no_layer_depends_on_any_more_is_not_watched() -> None:
     assert sorted(detector._watched) == [3, 4]
 
 
-def test_a_lost_peer_is_watched_again_when_a_layer_asks_for_it() -> None:
+def test_a_lost_peer_is_watched_again_when_a_layer_requests_it() -> None:
     detector = FailureDetector(Surroundings(1, (), Random(1)))
     detector.on_announcement(0, Watch("low", frozenset({2, 3})))
     lost = detector.on_timer(3_000_000, 2)
@@ -166,7 +166,7 @@ def test_a_lost_peer_is_watched_again_when_a_layer_asks_for_it() -> None:
 
 
 class NeedyOverlay(Dependent):
-    """An overlay that asks for a failure detector."""
+    """An overlay that requires a failure detector."""
 
     class Settings(FailureDetectorSettings, frozen=True, kw_only=True):
         links: Annotated[int, Meta(ge=1, description="how many")] = 2
@@ -174,7 +174,9 @@ class NeedyOverlay(Dependent):
     needs_failure_detector = True
 
 
-def test_an_overlay_that_needs_a_detector_has_one_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlay_that_requires_a_detector_has_one_below_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(kinds.LAYERS, "overlay", {"needy": f"{__name__}.NeedyOverlay"})
     monkeypatch.setattr(kinds, "find_protocol", lambda _section, _kind: NeedyOverlay)
     layers = {"overlay": {"kind": "needy", "detect_s": 1.5, "links": 3}}

@@ -1,4 +1,4 @@
-"""Overlays and subscriptions written by hand: what they mean, and what they are told if wrong."""
+"""Overlays and subscriptions from the experiment file: their meaning, and errors."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ HOSTS = ("h1", "h2", "h3", "h4")
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """Four hosts in a row of which one publishes; a dotted key changes a setting."""
+    """Four hosts in a row, of which one publishes; a dotted key changes a setting."""
     plain: dict[str, Any] = {
         "name": "given",
         "topology": {"routers": 5, "hosts": 4},
@@ -45,7 +45,7 @@ def test_subscriptions_are_read_by_host() -> None:
     }
 
 
-def test_events_come_from_publishers_and_have_only_as_many_attributes_as_asked() -> None:
+def test_events_are_of_publishers_and_have_the_configured_number_of_attributes() -> None:
     made = make_given_workload("h2: 1<=a1<=3", "h4 h1", 7, HOSTS, 400, 2)
     assert [len(held) for held in made.subscriptions] == [0, 1, 0, 0]
     assert {event.publisher for event in made.events} == {0, 3}
@@ -93,7 +93,7 @@ def test_events_come_from_publishers_and_have_only_as_many_attributes_as_asked()
         ("workload_match", 0.5, "workload.match: expected a setting of content-given, found one"),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_one_line(key: str, value: Any, message: str) -> None:
+def test_unreadable_values_are_refused_in_one_line(key: str, value: Any, message: str) -> None:
     with pytest.raises(ExperimentError, match=f"mine.toml: {message}") as caught:
         experiment_from_dict(document(**{key: value}), "mine.toml")
     assert "\n" not in str(caught.value)
@@ -108,14 +108,14 @@ def test_what_cannot_be_read_is_refused_in_one_line(key: str, value: Any, messag
         ("workload_publishers", "h1 r1", "workload.publishers: .* found 'r1'"),
     ],
 )
-def test_hosts_that_are_not_there_are_refused(key: str, value: str, message: str) -> None:
+def test_unknown_hosts_are_refused(key: str, value: str, message: str) -> None:
     experiment = experiment_from_dict(document(**{key: value}), "mine.toml")
     underlay = make_underlay(experiment)
     with pytest.raises(ExperimentError, match=message):
         assign_agents(experiment, underlay, make_workload(experiment, underlay))
 
 
-def test_a_link_to_nobody_ends_the_command_before_anything_is_made(
+def test_a_link_to_an_unknown_host_ends_the_command_before_anything_is_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, results = tmp_path / "mine.toml", tmp_path / "results"
@@ -127,7 +127,7 @@ def test_a_link_to_nobody_ends_the_command_before_anything_is_made(
     assert not results.exists()
 
 
-def test_names_are_told_only_to_those_who_use_them() -> None:
+def test_only_protocols_that_use_names_of_hosts_get_them() -> None:
     given = experiment_from_dict(document(), "mine.toml")
     told = assign_agents(given, make_underlay(given), None)
     assert tuple(told[2].surroundings(1, {}).hosts.items()) == tuple(

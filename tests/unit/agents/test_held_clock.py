@@ -1,4 +1,4 @@
-"""The clock that stands still while links cannot keep up."""
+"""The clock that pauses while the links are late."""
 
 import stat
 import time
@@ -16,7 +16,7 @@ MS = 1_000_000
 
 
 class Moments:
-    """A monotonic clock that moves when a test says so."""
+    """A monotonic clock that a test sets."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_ns = 5 * MS
@@ -30,7 +30,7 @@ def moments(monkeypatch: pytest.MonkeyPatch) -> Moments:
     return Moments(monkeypatch)
 
 
-def test_without_a_keeper_it_is_the_systems_clock(moments: Moments) -> None:
+def test_without_a_keeper_it_is_the_system_clock(moments: Moments) -> None:
     clock = HeldClock()
     assert (clock.now_ns(), clock.at_ns(3 * MS), clock.held_ns) == (5 * MS, 3 * MS, 0)
     stamps = np.array([1 * MS, 4 * MS])
@@ -39,27 +39,27 @@ def test_without_a_keeper_it_is_the_systems_clock(moments: Moments) -> None:
     assert clock.now_ns() == 6 * MS
 
 
-def test_it_stops_for_everybody_at_the_end_of_what_is_granted(moments: Moments) -> None:
+def test_it_pauses_for_all_processes_at_the_end_of_the_granted_time(moments: Moments) -> None:
     keeper = ClockKeeper(granted_ns=2 * MS)
     clock = HeldClock(keeper.path)
     moments.now_ns = 6 * MS
     assert clock.now_ns() == keeper.now_ns() == 6 * MS
     moments.now_ns = 10 * MS
-    assert clock.now_ns() == 7 * MS and clock.held_ns == 0  # the keeper has not noticed yet
+    assert clock.now_ns() == 7 * MS and clock.held_ns == 0  # The keeper has not continued it yet.
     assert keeper.now_ns() == clock.now_ns() == 7 * MS
     assert clock.held_ns == 3 * MS
     keeper.grant(9 * MS)
-    keeper.grant(8 * MS)  # what is granted cannot be taken back
+    keeper.grant(8 * MS)  # Granted time cannot be withdrawn.
     moments.now_ns = 11 * MS
     assert clock.now_ns() == keeper.now_ns() == 8 * MS
     moments.now_ns = 20 * MS
     assert clock.now_ns() == 9 * MS
 
 
-def test_recent_times_are_told_from_before_during_and_after_a_stop(moments: Moments) -> None:
+def test_recent_times_before_during_and_after_a_pause_are_converted(moments: Moments) -> None:
     keeper = ClockKeeper(granted_ns=2 * MS)
     clock = HeldClock(keeper.path)
-    moments.now_ns = 10 * MS  # it stood still from 7 to 10
+    moments.now_ns = 10 * MS  # paused from 7 to 10
     keeper.now_ns()
     keeper.grant(8 * MS)
     moments.now_ns = 13 * MS  # and from 11 to 13
@@ -72,7 +72,7 @@ def test_recent_times_are_told_from_before_during_and_after_a_stop(moments: Mome
     assert (take_out_stops(stamps, clock) - 7).tolist() == [int(t * MS) for t in at.values()]
 
 
-def test_of_many_stops_the_latest_are_remembered(
+def test_of_many_pauses_the_latest_are_stored(
     moments: Moments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (held_clock, capture_times):
@@ -83,7 +83,7 @@ def test_of_many_stops_the_latest_are_remembered(
     for _ in range(250):
         moments.now_ns += 2 * MS
         times_ns[moments.now_ns] = keeper.now_ns()
-        times_ns[moments.now_ns - MS // 2] = keeper.now_ns()  # it stood still already
+        times_ns[moments.now_ns - MS // 2] = keeper.now_ns()  # during a pause
         keeper.grant(keeper.now_ns() + MS)
     assert clock.kept_stops == range(151, 250)
     of_those_kept = dict(list(times_ns.items())[2 * 152 :])
@@ -91,10 +91,10 @@ def test_of_many_stops_the_latest_are_remembered(
     stamps = np.array(list(of_those_kept)) + 7
     assert (take_out_stops(stamps, clock) - 7).tolist() == list(of_those_kept.values())
     oldest_ns = times_ns[5 * MS + 2 * 152 * MS]
-    assert clock.at_ns(5 * MS + 2 * 100 * MS) <= oldest_ns  # nobody knows any more
+    assert clock.at_ns(5 * MS + 2 * 100 * MS) <= oldest_ns  # no longer stored
 
 
-def test_nobody_can_change_it_but_the_keeper() -> None:
+def test_only_the_keeper_can_change_it() -> None:
     keeper = ClockKeeper(granted_ns=0)
     assert stat.S_IMODE(Path(keeper.path).stat().st_mode) == 0o600
     clock = HeldClock(keeper.path)

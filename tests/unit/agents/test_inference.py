@@ -23,7 +23,7 @@ PERFECT = InferenceScore(1.0, 1.0, 1.0, 1.0)
 
 
 def route(*nodes: int | None, step_us: int = 1_000) -> tuple[int, Route]:
-    """A route from the first node to the last, each a step further."""
+    """A route from the first node to the last, one hop for each."""
     source, *rest = nodes
     assert source is not None
     hops = tuple(
@@ -41,7 +41,7 @@ def truth(*paths: Sequence[int]) -> Truth:
 
 
 def probed(underlay: Underlay) -> tuple[list[tuple[int, Route]], list[tuple[str, str]], Routes]:
-    """The routes that perfect probing sees between all hosts of an underlay."""
+    """The routes that perfect probing finds between all hosts of an underlay."""
     routes = Routes(underlay)
     names = [host.name for host in underlay.hosts]
     pairs = [(a, b) for a in names for b in names if a != b]
@@ -65,7 +65,7 @@ def test_a_graph_has_the_routers_and_links_of_its_routes() -> None:
     }
 
 
-def test_without_silent_routers_all_is_found_and_nothing_else() -> None:
+def test_without_silent_routers_exactly_the_underlay_is_found() -> None:
     seen, pairs, routes = probed(attach_hosts(generate_waxman(30, seed=3), 10, seed=3))
     on_routes = truth_on_routes(routes, pairs)
     assert score(infer_underlay(seen), on_routes) == PERFECT
@@ -75,7 +75,7 @@ def test_without_silent_routers_all_is_found_and_nothing_else() -> None:
     assert everything.link_recall < 1.0 and everything.router_recall < 1.0
 
 
-def test_routes_both_ways_through_a_silent_router_show_it_twice_unless_merged() -> None:
+def test_without_merging_a_silent_router_appears_once_for_each_direction() -> None:
     seen = [route(100, 1, None, 3, 101), route(101, 3, None, 1, 100)]
     real = truth((100, 1, 2, 3, 101), (101, 3, 2, 1, 100))
     apart = score(infer_underlay(seen), real)
@@ -83,7 +83,7 @@ def test_routes_both_ways_through_a_silent_router_show_it_twice_unless_merged() 
     assert score(infer_underlay(seen, merge_silent=True), real) == PERFECT
 
 
-def test_a_stretch_of_silent_routers_keeps_its_order_both_ways() -> None:
+def test_consecutive_silent_routers_keep_their_order_in_both_directions() -> None:
     seen = [route(100, 1, None, None, 4, 101), route(101, 4, None, None, 1, 100)]
     real = truth((100, 1, 2, 3, 4, 101), (101, 4, 3, 2, 1, 100))
     merged = infer_underlay(seen, merge_silent=True)
@@ -91,19 +91,19 @@ def test_a_stretch_of_silent_routers_keeps_its_order_both_ways() -> None:
     assert score(merged, real) == PERFECT
 
 
-def test_silent_routers_at_other_distances_stay_apart() -> None:
+def test_silent_routers_at_different_distances_stay_separate() -> None:
     near, far = route(100, 1, None, 3, 101), route(102, 1, None, 3, 103, step_us=9_000)
     assert len(infer_underlay([near, far], merge_silent=True).sightings) == 2
     close = route(102, 1, None, 3, 103, step_us=1_040)
     assert len(infer_underlay([near, close], merge_silent=True).sightings) == 1
 
 
-def test_silent_routers_between_other_neighbours_stay_apart() -> None:
+def test_silent_routers_between_different_neighbours_stay_separate() -> None:
     seen = [route(100, 1, None, 3, 101), route(100, 1, None, 4, 102)]
     assert len(infer_underlay(seen, merge_silent=True).sightings) == 2
 
 
-def test_a_wrong_merge_costs_precision_and_recall() -> None:
+def test_a_wrong_merge_reduces_precision_and_recall() -> None:
     seen = [route(100, 1, None, 3, 101), route(102, 1, None, 3, 103)]
     real = truth((100, 1, 2, 3, 101), (102, 1, 9, 3, 103))
     merged = score(infer_underlay(seen, merge_silent=True), real)
@@ -112,19 +112,19 @@ def test_a_wrong_merge_costs_precision_and_recall() -> None:
     assert merged.link_precision == 1.0
 
 
-def test_a_route_that_ends_before_its_target_adds_what_it_saw() -> None:
+def test_a_route_that_ends_before_its_target_adds_its_hops() -> None:
     hops = (Hop(1, (1_000,)), Hop(None), Hop(3, (3_000,)))
     graph = infer_underlay([(100, Route(999, hops, is_reached=False))])
     assert {1, 3} < graph.routers and 999 not in graph.routers
     assert len(graph.links) == 3
 
 
-def test_nothing_inferred_is_not_wrong_but_finds_nothing() -> None:
+def test_an_empty_result_has_full_precision_and_no_recall() -> None:
     assert score(infer_underlay([]), truth((100, 1, 101))) == InferenceScore(1.0, 0.0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
-def test_merging_makes_the_inferred_underlay_truer(share: float) -> None:
+def test_merging_improves_the_score_of_the_inferred_underlay(share: float) -> None:
     underlay = attach_hosts(generate_waxman(40, seed=5), 12, seed=5)
     seen, pairs, routes = probed(make_anonymous(underlay, share, seed=5))
     on_routes = truth_on_routes(routes, pairs)

@@ -1,4 +1,4 @@
-"""The table of protocols: what it lists, and the messages of all of them."""
+"""The table of protocols: its kinds, and the messages of all of them."""
 
 import pkgutil
 from importlib import import_module
@@ -21,7 +21,7 @@ from agents.wire.codec import ROLES, MessageKind, describe_message, kind_names, 
 
 @pytest.fixture(scope="module")
 def modules() -> list[ModuleType]:
-    """Every module below `agents`; a message number that two of them use raises here."""
+    """Import every module below `agents`; a message number that is used twice raises here."""
     found = pkgutil.walk_packages(agents.__path__, "agents.")
     return [import_module(module.name) for module in found]
 
@@ -61,7 +61,7 @@ def test_messages_of_a_run_are_those_of_its_layers() -> None:
     assert {kind.layer for kind in found} == {"agent", "overlay", "pubsub"}
 
 
-def test_a_number_that_is_taken_is_refused() -> None:
+def test_a_used_message_number_is_refused() -> None:
     with pytest.raises(ValueError, match="Twin: expected a free kind from 1 to 255, found 2"):
 
         @message(2, role="upkeep")
@@ -69,7 +69,7 @@ def test_a_number_that_is_taken_is_refused() -> None:
             pass
 
 
-def test_a_role_that_is_unknown_is_refused() -> None:
+def test_an_unknown_role_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a role of join, upkeep, .*; found 'gossip'"):
 
         @message(252, role="gossip")  # type: ignore[arg-type]
@@ -77,6 +77,6 @@ def test_a_role_that_is_unknown_is_refused() -> None:
             pass
 
 
-def test_choices_that_files_have_are_those_that_protocols_know() -> None:
+def test_choices_in_experiment_files_are_those_of_the_protocols() -> None:
     assert get_args(Heuristic) == (*RULES, *GIVEN)
     assert get_args(Strategy) == (*BY_VOTES, *BY_PATHS)

@@ -1,4 +1,4 @@
-"""Messages of the landmark approach: which routes they refuse."""
+"""Messages of the landmark approach: routes that do not decode."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Events that were asked for leave a few at a time, the oldest first."""
+"""Requested events are sent at a limited rate, the oldest first."""
 
 from agents.pubsub.content.messages import Event
 from agents.pubsub.content.paced_events import PacedEvents
@@ -13,7 +13,7 @@ def left(paced: PacedEvents) -> list[tuple[int, int]]:
     return [(send.to, send.message.event_id) for send in paced.next_batch()]
 
 
-def test_each_peer_gets_so_many_of_a_batch_the_oldest_first() -> None:
+def test_each_peer_gets_a_limited_number_of_events_oldest_first() -> None:
     paced = PacedEvents(2)
     for number in (3, 1, 2):
         paced.add(7, event(number, number * 100))
@@ -24,7 +24,7 @@ def test_each_peer_gets_so_many_of_a_batch_the_oldest_first() -> None:
     assert left(paced) == []
 
 
-def test_what_is_asked_for_twice_or_had_from_elsewhere_is_not_sent_for_it() -> None:
+def test_repeated_requests_and_events_received_meanwhile_are_not_sent_again() -> None:
     paced = PacedEvents(5)
     for number in (1, 2, 2):
         paced.add(7, event(number, 100))

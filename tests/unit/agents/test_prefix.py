@@ -3,7 +3,7 @@
 from agents.probing.prefix import cut, is_prefix
 
 
-def test_a_route_is_a_prefix_of_itself_and_of_what_goes_on() -> None:
+def test_a_route_is_a_prefix_of_itself_and_of_its_extensions() -> None:
     assert is_prefix((1, 2), (1, 2))
     assert is_prefix((1, 2), (1, 2, 3))
     assert not is_prefix((1, 2, 3), (1, 2))

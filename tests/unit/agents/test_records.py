@@ -1,4 +1,4 @@
-"""Records survive what can happen to a file."""
+"""Records in files that are complete, or cut at any byte."""
 
 import io
 from pathlib import Path
@@ -15,7 +15,7 @@ def write(path: Path, count: int) -> bytes:
     return path.read_bytes()
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_records_are_read(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     write(path, 3)
     rows = list(read_records(path))
@@ -23,7 +23,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert rows[2].values == {"number": 2, "text": 'a "b" é'}
 
 
-def test_a_file_cut_anywhere_gives_all_whole_lines(tmp_path: Path) -> None:
+def test_a_file_cut_at_any_byte_has_all_complete_lines(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     whole = write(path, 5)
     for size in range(len(whole) + 1):

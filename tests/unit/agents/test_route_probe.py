@@ -1,4 +1,4 @@
-"""Probing of routes against networks that are a few lines of Python."""
+"""Probing of routes in simple simulated networks."""
 
 import heapq
 from collections import Counter
@@ -17,12 +17,12 @@ from agents.probing.route import Hop, Route
 from agents.probing.route_probe import RouteProbe
 
 TARGET = 99
-STEP_US = 1_000  # one way across one hop
+STEP_US = 1_000  # one direction over one hop
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a network answers: who, what, after how long, and what it tells of the distance."""
+    """The answer of a network: sender, kind, delay, and what it says about the distance."""
 
     address: int
     answer: Answer
@@ -34,10 +34,10 @@ Network = Callable[[Probe], Reply | None]
 
 
 def line(*nodes: int | None, is_open_ended: bool = False, quotes_ttl: bool = True) -> Network:
-    """A network where the way to the target is a line of nodes, silent where it says None.
+    """A network whose route to the target is a line of nodes; None is a silent node.
 
-    Unless it is open-ended, the last node answers all that gets so far: as the target if it
-    is that, else as a dead end.
+    Unless the line is open-ended, the last node answers all probes that reach it: as the target if
+    it is the target, otherwise as a dead end.
     """
 
     def answer(probe: Probe) -> Reply | None:
@@ -55,13 +55,13 @@ def line(*nodes: int | None, is_open_ended: bool = False, quotes_ttl: bool = Tru
 
 
 def losing(network: Network, lost: set[int]) -> Network:
-    """The network, but answers to the probes with these numbers get lost."""
+    """The network, without the answers to the probes with these numbers."""
     return lambda probe: None if probe.number in lost else network(probe)
 
 
 @dataclass
 class Drive:
-    """A probing, driven to its end through a network; notes what it sent and how long it took."""
+    """Runs a probing through a network to its end; records its probes and its duration."""
 
     probing: RouteProbe | MultipathProbe
     network: Network
@@ -126,14 +126,14 @@ def test_a_route_has_its_routers_and_their_round_trips() -> None:
     assert route.last_mile_us == 1_000
 
 
-def test_a_route_takes_two_round_trips_and_a_probe_for_each_hop() -> None:
+def test_a_route_takes_two_round_trips_and_one_probe_for_each_hop() -> None:
     nodes = (*range(1, 13), TARGET)
     _, drive = probe(line(*nodes))
     assert len(drive.sent) == len(nodes)
     assert drive.now_us <= 2 * 2 * STEP_US * len(nodes)
 
 
-def test_without_knowing_the_distance_few_probes_go_beyond() -> None:
+def test_with_unknown_distance_few_probes_exceed_the_route() -> None:
     nodes = (*range(1, 13), TARGET)
     route, drive = probe(line(*nodes, quotes_ttl=False))
     assert addresses(route) == list(nodes)
@@ -147,7 +147,7 @@ def test_all_probes_are_of_one_flow() -> None:
 
 
 @pytest.mark.parametrize("left", [0, -1, 31, 255])
-def test_a_quoted_ttl_that_cannot_be_is_not_believed(left: int) -> None:
+def test_an_impossible_quoted_ttl_is_ignored(left: int) -> None:
     def network(sent: Probe) -> Reply | None:
         reply = line(1, 2, TARGET, quotes_ttl=False)(sent)
         return reply and Reply(reply.address, reply.answer, reply.after_us, left)
@@ -165,55 +165,55 @@ def test_silent_routers_are_kept_and_cost_less_than_a_second() -> None:
     assert Counter(sent.ttl for sent in drive.sent)[1] == ProbeSettings().attempts
 
 
-def test_silence_at_the_end_ends_at_the_gap_limit() -> None:
+def test_probing_behind_the_last_answer_ends_at_the_gap_limit() -> None:
     given = ProbeSettings(gap_limit=4)
     route, drive = probe(line(1, None, 3, is_open_ended=True), given)
     assert (addresses(route), route.is_reached) == ([1, None, 3], False)
     assert max(sent.ttl for sent in drive.sent if sent.number > 0) == 3 + 4
 
 
-def test_a_gap_longer_than_the_limit_is_crossed_if_the_target_is_known_to_be_there() -> None:
+def test_a_gap_longer_than_the_limit_is_crossed_if_the_target_is_known_to_exist() -> None:
     nodes = (1, *[None] * 6, TARGET)
     route, _ = probe(line(*nodes), ProbeSettings(gap_limit=4))
     assert addresses(route) == list(nodes)
 
 
-def test_nobody_at_all_gives_an_empty_route() -> None:
+def test_without_answers_the_route_is_empty() -> None:
     route, drive = probe(lambda _: None)
     assert route == Route(TARGET, (), is_reached=False)
     assert drive.now_us < 6_000_000
 
 
-def test_an_address_that_does_not_exist_ends_where_a_router_says_so() -> None:
+def test_a_route_to_an_unused_address_ends_at_the_router_that_reports_it() -> None:
     route, drive = probe(line(1, 2, 3))
     assert (addresses(route), route.is_reached) == ([1, 2, 3], False)
     assert len(drive.sent) <= 3 + 1 + ProbeSettings().ahead
 
 
-def test_the_largest_ttl_is_the_end() -> None:
+def test_probing_ends_at_the_largest_ttl() -> None:
     route, drive = probe(line(*range(1, 41), TARGET), ProbeSettings(max_ttl=10))
     assert (addresses(route), route.is_reached) == (list(range(1, 11)), False)
     assert max(sent.ttl for sent in drive.sent) == 10
 
 
-def test_a_target_next_door() -> None:
+def test_a_target_on_the_first_hop() -> None:
     assert addresses(probe(line(TARGET))[0]) == [TARGET]
     assert addresses(probe(line(TARGET), ProbeSettings(max_ttl=1))[0]) == [TARGET]
 
 
-def test_lost_answers_are_asked_for_again() -> None:
+def test_probes_with_lost_answers_are_repeated() -> None:
     route, drive = probe(losing(line(1, 2, 3, TARGET), {1, 3, 4}))
     assert addresses(route) == [1, 2, 3, TARGET]
     assert all(len(hop.round_trips_us) == 1 for hop in route.hops)
     assert len(drive.sent) == 4 + 3
 
 
-def test_a_lost_scout_costs_no_more_than_time() -> None:
+def test_a_lost_first_probe_costs_only_time() -> None:
     route, _ = probe(losing(line(*range(1, 13), TARGET), {0}))
     assert addresses(route) == [*range(1, 13), TARGET]
 
 
-def test_a_late_answer_counts_with_its_own_round_trip() -> None:
+def test_a_late_answer_has_its_own_round_trip() -> None:
     def network(sent: Probe) -> Reply | None:
         reply = line(1, 2, 3, TARGET)(sent)
         is_slow = sent.ttl == 2
@@ -229,11 +229,11 @@ def test_several_samples_at_each_hop() -> None:
     given = ProbeSettings(samples=3)
     route, drive = probe(line(1, None, TARGET), given)
     assert [len(hop.round_trips_us) for hop in route.hops] == [3, 0, 3]
-    # A silent hop is not asked for three samples.
+    # A silent hop is not probed for three samples.
     assert Counter(sent.ttl for sent in drive.sent)[2] == given.attempts
 
 
-def test_repeated_and_unknown_answers_change_nothing() -> None:
+def test_repeated_and_unknown_answers_have_no_effect() -> None:
     probing = RouteProbe(TARGET, ProbeSettings(samples=2))
     sent = probing.start(0)
     first = next(one for one in sent if one.ttl == 1)
@@ -243,7 +243,7 @@ def test_repeated_and_unknown_answers_change_nothing() -> None:
     assert probing.result is None
 
 
-def test_another_router_at_the_same_hop_does_not_go_on_for_ever() -> None:
+def test_another_router_at_the_same_hop_does_not_cause_endless_probing() -> None:
     seen = iter(range(1, 10_000))
 
     def network(sent: Probe) -> Reply | None:
@@ -285,7 +285,7 @@ NODE = st.one_of(st.none(), st.integers(1, 50))
     seed=st.integers(0, 1_000),
     loss=st.sampled_from([0.0, 0.2, 0.9]),
 )
-def test_whatever_gets_lost_delayed_or_reordered_it_ends_in_bounds(
+def test_probing_is_bounded_under_loss_delay_and_reordering(
     nodes: list[int | None],
     is_open_ended: bool,
     quotes_ttl: bool,
@@ -313,8 +313,8 @@ def test_whatever_gets_lost_delayed_or_reordered_it_ends_in_bounds(
         assert found in (None, true)
 
 
-def test_many_targets_share_one_bound_and_all_end() -> None:
-    """Twenty targets behind one another, most with silent routers, over one host's allowance."""
+def test_many_targets_share_one_limit_and_all_end() -> None:
+    """Twenty targets in a row, most with silent routers, share the probe limit of one host."""
     events: list[tuple[int, int, Mark, Reply]] = []
     now_us = outstanding = most = 0
     settings = ProbeSettings(first_outstanding=3, max_outstanding=6)
@@ -352,7 +352,7 @@ def test_many_targets_share_one_bound_and_all_end() -> None:
     assert probing._allowance.used == 0
     for target in range(1, 21):
         probing.probe(now_us, target)
-    assert probing._allowance.used == settings.first_outstanding  # gently again
+    assert probing._allowance.used == settings.first_outstanding  # slow start again
 
 
 def test_the_stopping_points_are_those_of_the_paper() -> None:
@@ -360,7 +360,7 @@ def test_the_stopping_points_are_those_of_the_paper() -> None:
 
 
 def balanced(layers: Sequence[Sequence[int | None]]) -> Network:
-    """A network of layers, in each of which a flow has one router, the others alike often."""
+    """A network of layers: a flow has one router in each; other flows are spread evenly."""
 
     def answer(sent: Probe) -> Reply | None:
         if sent.ttl > len(layers):
@@ -381,7 +381,7 @@ def probe_all(network: Network) -> tuple[MultipathRoute, Drive]:
     return result, drive
 
 
-def test_a_single_route_takes_six_flows_a_hop() -> None:
+def test_a_single_route_takes_six_flows_for_each_hop() -> None:
     route, drive = probe_all(balanced([[1], [2], [3]]))
     assert not route.is_balanced and route.is_reached
     assert [branching.next_hops for branching in route.branchings] == [{1}, {2}, {3}, {TARGET}]
@@ -408,7 +408,7 @@ def test_branches_that_are_silent_or_end_are_kept() -> None:
 
 
 @given(seed=st.integers(0, 10_000), loss=st.sampled_from([0.0, 0.3, 1.0]))
-def test_probing_many_routes_ends_whatever_gets_lost(seed: int, loss: float) -> None:
+def test_probing_of_many_routes_ends_under_loss(seed: int, loss: float) -> None:
     chance = Random(seed)
     network = balanced([[1], [2, 3], [4, None]])
     route, drive = probe_all(lambda sent: None if chance.random() < loss else network(sent))

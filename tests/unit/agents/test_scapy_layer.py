@@ -1,4 +1,4 @@
-"""Scapy reads our datagrams, and we read what Scapy makes."""
+"""Scapy decodes our datagrams, and we decode Scapy's."""
 
 from ipaddress import IPv4Address
 
@@ -27,7 +27,7 @@ def on_the_wire(datagram: bytes) -> bytes:
     message_id=U32,
     sent_us=st.integers(0, 2**63),
 )
-def test_scapy_shows_what_the_codec_wrote(
+def test_scapy_shows_the_fields_that_the_codec_encoded(
     content: Ping | Acknowledgement,
     flags: int,
     run_id: int,
@@ -50,7 +50,7 @@ def test_scapy_shows_what_the_codec_wrote(
     assert bytes(shown) == data
 
 
-def test_the_codec_reads_what_scapy_builds() -> None:
+def test_the_codec_decodes_packets_of_scapy() -> None:
     made = TdoHeader(
         kind=2, flags="wants_ack", run_id=7, sender="10.0.1.2", receiver="10.0.2.2", message_id=9
     ) / Raw((5).to_bytes(4))
@@ -61,7 +61,7 @@ def test_the_codec_reads_what_scapy_builds() -> None:
     assert datagram.sender == int(IPv4Address("10.0.1.2"))
 
 
-def test_what_is_not_ours_stays_raw() -> None:
+def test_foreign_packets_stay_raw() -> None:
     for datagram in (b"", b"hello", bytes(HEADER.size)):
         assert TdoHeader not in IP(on_the_wire(datagram))
     assert TdoHeader in IP(on_the_wire(bytes(TdoHeader())))

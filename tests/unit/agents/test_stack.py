@@ -1,4 +1,4 @@
-"""Layers of protocols in one agent: each gets back what it asked for, and hears the others."""
+"""Layers of protocols in one agent: results return to their layer, announcements to the others."""
 
 from collections.abc import Hashable
 from random import Random
@@ -44,7 +44,7 @@ class High(Struct, frozen=True):
 
 
 class Layer(Protocol):
-    """Writes down whatever it is told, with its own name."""
+    """Records all calls of its handlers with its own name."""
 
     def record(self, what: str) -> Record:
         return Record(f"{type(self).__name__}:{what}")
@@ -99,7 +99,7 @@ def words(effects: Effects) -> list[str]:
     return [effect.what for effect in effects if isinstance(effect, Record)]
 
 
-def test_timers_of_the_same_name_stay_apart() -> None:
+def test_timers_of_the_same_name_are_separate() -> None:
     stack = make()
     effects = stack.on_start(0)
     timers = [effect.name for effect in effects if isinstance(effect, SetTimer)]
@@ -109,13 +109,13 @@ def test_timers_of_the_same_name_stay_apart() -> None:
     assert CancelTimer((0, "tock")) in effects
 
 
-def test_the_result_of_a_computation_comes_to_who_asked() -> None:
+def test_the_result_of_a_computation_reaches_the_layer_that_requested_it() -> None:
     stack = Stack([Lower(given := Surroundings(1, (), Random(1))), Thinker(given)])
     (compute,) = (one for one in stack.on_start(0) if isinstance(one, Compute))
     assert words(stack.on_computed(5, compute.name, 7)) == ["Thinker:computed sum 7"]
 
 
-def test_messages_and_failures_find_their_layer_and_announcements_the_others() -> None:
+def test_messages_reach_their_layer_and_announcements_the_others() -> None:
     stack = make()
     assert words(stack.on_start(0)) == ["Lower:heard up"]
     assert words(stack.on_message(1, 9, High(3))) == ["Upper:message 3", "Lower:heard 3"]
@@ -123,7 +123,7 @@ def test_messages_and_failures_find_their_layer_and_announcements_the_others() -
     assert words(stack.on_give_up(1, 9, Low(4))) == ["Lower:given up"]
 
 
-def test_answers_come_to_who_asked_and_to_nobody_else() -> None:
+def test_answers_reach_only_the_layer_that_requested_them() -> None:
     stack = make()
     stack.on_start(0)
     assert words(stack.on_probe_result(1, Route(7, (), is_reached=False))) == ["Lower:route"]
@@ -135,7 +135,9 @@ def test_answers_come_to_who_asked_and_to_nobody_else() -> None:
     ("overlay", "question", "answer"),
     [("hello", Hello(1), Welcome), ("gossip", Push(0, 2, 1.0), Pull)],
 )
-def test_every_overlay_is_heard_under_a_routing(overlay: str, question: Any, answer: type) -> None:
+def test_every_overlay_receives_messages_under_a_routing(
+    overlay: str, question: Any, answer: type
+) -> None:
     layers = {"overlay": {"kind": overlay}, "routing": {"kind": "mst"}}
     agent = make_agent(layers, 7, Surroundings(1, (2,), Random(1)))
     (sent,) = agent.on_datagram(5, Datagram(question, 0, 7, 2, 1, 3, 4))

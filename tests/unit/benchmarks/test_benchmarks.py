@@ -1,4 +1,4 @@
-"""Benchmarks: contestants do the same work, and what did not come is not passed over."""
+"""Benchmarks: compared tools do the same work, and missing answers are errors."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_all_simulators_carry_the_same_messages() -> None:
     assert {name: pace.messages for name, pace in paces.items()} == dict.fromkeys(paces, messages)
 
 
-def test_an_agent_without_an_answer_is_not_up() -> None:
+def test_an_agent_without_an_answer_is_an_error() -> None:
     answered = {"h1": 0.5, "h3": 2.5}
     assert last_answer_s(answered, ["h1", "h3"]) == 2.5
     with pytest.raises(EmulationError, match="all 3 .* found 1 without an answer, among them h2"):
@@ -57,7 +57,7 @@ def test_round_trips_are_compared_with_exact_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_offline_walks_are_measured(kind: str) -> None:
+def test_offline_dissemination_is_measured(kind: str) -> None:
     small, large = (walk_once(kind, nodes) for nodes in (100, 400))
     assert 0 < small.tables_mb < large.tables_mb < large.peak_mb
     assert 0 < small.messages < large.messages

@@ -1,4 +1,4 @@
-"""What a channel does to packets, without any network."""
+"""The effect of a channel on packets, without a network."""
 
 import random
 
@@ -22,17 +22,17 @@ def test_a_plain_channel_only_delays() -> None:
 
 
 def test_a_rate_sends_one_packet_after_another() -> None:
-    slow = channel(delay_us=1_000, rate=8.0)  # a microsecond a byte
+    slow = channel(delay_us=1_000, rate=8.0)  # one microsecond for each byte
     due = [slow.due_ns(0, 500, random.Random(0)) for _ in range(3)]
     assert due == [1_500_000, 2_000_000, 2_500_000]
     assert slow.due_ns(10_000_000, 500, random.Random(0)) == 11_500_000
 
 
-def test_a_full_queue_drops_and_recovers() -> None:
+def test_a_full_queue_drops_packets_and_recovers() -> None:
     slow = channel(rate=8.0, queue=2)
     due = [slow.due_ns(0, 1_000, random.Random(0)) for _ in range(5)]
     assert due[2:] == [4_000_000, "overflowed", "overflowed"]
-    # The first packet has left after a millisecond, and one place is free.
+    # The first packet has left after a millisecond, and one slot is free.
     assert slow.due_ns(1_000_000, 1_000, random.Random(0)) == 5_000_000
     assert slow.due_ns(1_000_000, 1_000, random.Random(0)) == "overflowed"
 

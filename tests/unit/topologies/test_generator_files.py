@@ -1,4 +1,4 @@
-"""Files as BRITE and GT-ITM write them in less usual modes, which importers have to accept."""
+"""Files of BRITE and GT-ITM in less common modes, which importers must accept."""
 
 import argparse
 from pathlib import Path
@@ -29,7 +29,7 @@ BRITE_SYSTEMS = (
     .replace(b"3.29", b"-1")
     .replace(b"E_RT", b"E_AS")
 )
-# Two of the three extra stub-stub links are from a node to itself: the header counts 2 * 6 arcs.
+# Two of the three extra stub-stub links are self-loops: the header counts 2 * 6 arcs.
 ALT = """GRAPH (#nodes #edges id uu vv ww xx yy zz):
 4 12 transtub(0,1,0,3,{1,18,3,1.000,0.000,0.000},{1,10,3,1.000,0.000,0.000}) 18 0 1 0
 
@@ -58,7 +58,7 @@ def delays_us(underlay: Underlay) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("end", [b"\x00\n\n", b"\n\x00\n\n", b"\x00\x00\r\n\r\n"])
-def test_a_nul_byte_after_brite_s_model_is_no_sign_of_a_binary(tmp_path: Path, end: bytes) -> None:
+def test_a_nul_byte_after_brite_s_model_is_accepted_as_text(tmp_path: Path, end: bytes) -> None:
     path = write(tmp_path, "cpp.brite", BRITE_CPP.replace(b"\x00\n\n", end))
     assert delays_us(import_topology(path)) == {"r2-r1": 2130, "r3-r2": 3290}
     unnamed = write(tmp_path, "cpp", BRITE_CPP.replace(b"\x00\n\n", end))
@@ -109,7 +109,7 @@ def test_other_missing_edges_are_refused(tmp_path: Path, old: str, new: str, fou
         import_topology(write(tmp_path, "cut.alt", ALT.replace(old, new)))
 
 
-def test_brite_s_systems_need_a_default_delay_and_take_it(tmp_path: Path) -> None:
+def test_brite_s_systems_require_a_default_delay_and_use_it(tmp_path: Path) -> None:
     path, file = write(tmp_path, "as.brite", BRITE_SYSTEMS), tmp_path / "as.json"
     with pytest.raises(TopologyError, match=r"line 10: expected a delay .*--default-delay 5ms"):
         import_topology(path)
@@ -124,7 +124,7 @@ def test_brite_s_systems_need_a_default_delay_and_take_it(tmp_path: Path) -> Non
     assert note in underlay.source["notes"]
 
 
-def test_a_default_delay_is_for_links_without_one_only(tmp_path: Path) -> None:
+def test_a_default_delay_applies_only_to_links_without_one(tmp_path: Path) -> None:
     content = BRITE_CPP.replace(b"2.13", b"-1")
     underlay = import_topology(write(tmp_path, "mixed.brite", content), default_delay_us=77)
     assert delays_us(underlay) == {"r2-r1": 77, "r3-r2": 3290}

@@ -32,7 +32,7 @@ def test_hosts_spread_over_all_routers() -> None:
     assert max(crowds.values()) < 30
 
 
-def test_hosts_are_on_stub_routers_where_there_are_some() -> None:
+def test_hosts_are_on_stub_routers_if_there_are_any() -> None:
     network = generate_transit_stub(DomainSizes(2, 3, 1, 2), seed=1)
     underlay = attach_hosts(network, 300, seed=2)
     stubs = {router.name for router in network.routers if router.role == "stub"}
@@ -49,7 +49,7 @@ def test_last_miles_are_5_to_10_percent_of_the_mean_delay() -> None:
     assert all(link.ab == link.ba for link in underlay.last_mile.values())
 
 
-def test_hosts_stand_near_their_routers() -> None:
+def test_coordinates_of_hosts_are_near_their_routers() -> None:
     underlay = attach_hosts(WAXMAN, 20, seed=4)
     place = {router.name: (router.x, router.y) for router in underlay.routers}
     for host in underlay.hosts:
@@ -62,7 +62,7 @@ def test_one_router_is_enough_for_hosts() -> None:
     assert [link.ab.delay_us for link in underlay.last_mile.values()] == [1, 1, 1]
 
 
-def test_anonymous_routers_are_the_share_and_nothing_else_changes() -> None:
+def test_anonymous_routers_are_the_requested_share_and_nothing_else_changes() -> None:
     underlay = attach_hosts(WAXMAN, 5, seed=1)
     changed = make_anonymous(underlay, 1 / 3, seed=2)
     assert sum(router.anonymous for router in changed.routers) == 20
@@ -70,7 +70,7 @@ def test_anonymous_routers_are_the_share_and_nothing_else_changes() -> None:
     assert (changed.links, changed.hosts) == (underlay.links, underlay.hosts)
 
 
-def test_a_larger_share_keeps_the_anonymous_routers_of_a_smaller_one() -> None:
+def test_a_larger_share_includes_the_anonymous_routers_of_a_smaller_one() -> None:
     few, many = (
         {r.name for r in make_anonymous(WAXMAN, share, seed=5).routers if r.anonymous}
         for share in (0.2, 0.5)
@@ -80,12 +80,12 @@ def test_a_larger_share_keeps_the_anonymous_routers_of_a_smaller_one() -> None:
     assert {router.name for router in again.routers if router.anonymous} == few
 
 
-def test_all_or_no_routers_may_be_anonymous() -> None:
+def test_all_or_no_routers_can_be_anonymous() -> None:
     assert all(router.anonymous for router in make_anonymous(WAXMAN, 1, seed=1).routers)
     assert make_anonymous(WAXMAN, 0, seed=1).routers == WAXMAN.routers
 
 
-def test_asymmetric_delays_stay_within_the_spread_and_fill_it() -> None:
+def test_asymmetric_delays_are_within_the_spread_and_cover_it() -> None:
     changed = make_asymmetric(WAXMAN, 0.3, seed=1)
     factors = []
     for old, new in zip(WAXMAN.links, changed.links, strict=True):
@@ -107,7 +107,7 @@ def test_asymmetric_delays_give_asymmetric_routes() -> None:
     assert one_way_pairs(make_asymmetric(WAXMAN, 0.3, seed=1)) > 40
 
 
-def test_asymmetry_leaves_last_miles_rates_and_zero_delays_alone() -> None:
+def test_asymmetry_does_not_change_last_miles_rates_and_zero_delays() -> None:
     still = Channel(0, rate_mbit=10.0, loss_percent=1.0, queue_packets=5)
     slow = replace(still, delay_us=1000)
     routers = (Router("r1"), Router("r2"))
@@ -120,7 +120,7 @@ def test_asymmetry_leaves_last_miles_rates_and_zero_delays_alone() -> None:
     assert tuple(last_miles) == attach_hosts(network, 2, seed=1).links[1:]
 
 
-def test_loss_is_that_of_all_links_in_both_directions() -> None:
+def test_loss_applies_to_all_links_in_both_directions() -> None:
     whole = attach_hosts(WAXMAN, 5, seed=2)
     lossy = make_lossy(whole, 2.5)
     assert {c.loss_percent for link in lossy.links for c in (link.ab, link.ba)} == {2.5}
@@ -130,7 +130,7 @@ def test_loss_is_that_of_all_links_in_both_directions() -> None:
         make_lossy(WAXMAN, 101)
 
 
-def test_the_source_tells_everything_that_was_done() -> None:
+def test_the_source_describes_all_steps() -> None:
     underlay = attach_hosts(WAXMAN, 5, seed=2)
     underlay = make_asymmetric(make_anonymous(underlay, 0.25, seed=3), 0.5, seed=4)
     assert underlay.source == {
@@ -142,7 +142,7 @@ def test_the_source_tells_everything_that_was_done() -> None:
     assert "hosts" not in WAXMAN.source
 
 
-def test_one_seed_gives_one_outcome() -> None:
+def test_a_seed_determines_the_result() -> None:
     def build(seed: int) -> str:
         underlay = make_anonymous(attach_hosts(WAXMAN, 9, seed), 0.5, seed)
         return underlay_to_json(make_asymmetric(underlay, 0.2, seed))

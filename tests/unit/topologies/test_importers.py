@@ -1,4 +1,4 @@
-"""Importers: small files of our own, good and bad, and real ones where they are present."""
+"""Importers: small files, valid and invalid, and real ones if they are present."""
 
 from pathlib import Path
 
@@ -179,7 +179,7 @@ def test_rocketfuel_cch_keeps_the_largest_piece(tmp_path: Path) -> None:
     assert "left out 3 routers" in notes(underlay)
 
 
-def test_rocketfuel_cch_says_its_own_default(tmp_path: Path) -> None:
+def test_rocketfuel_cch_states_its_default_delay(tmp_path: Path) -> None:
     assert "default of 1000 us" in notes(import_topology(write(tmp_path, "small.cch", CCH)))
 
 
@@ -195,9 +195,9 @@ def test_rocketfuel_weights_note_that_they_have_no_unit(tmp_path: Path) -> None:
     assert "no unit" in notes(underlay)
 
 
-def test_gml_delays_from_places_and_texts(tmp_path: Path) -> None:
+def test_gml_delays_from_coordinates_and_texts(tmp_path: Path) -> None:
     underlay = import_topology(write(tmp_path, "small.gml", GML))
-    # London to Paris is 344 km; the parallel link with a delay of its own is shorter.
+    # London to Paris is 344 km; the parallel link with its own delay is shorter.
     assert great_circle_km(-0.12574, 51.50853, 2.3488, 48.85341) == pytest.approx(344, abs=1)
     assert delays_us(underlay) == {"r1-r2": (300, 300), "r2-r3": (1010, 1010)}
     assert labels(underlay) == ["London", "Paris", "Nowhere"]
@@ -236,7 +236,7 @@ def test_matrix_becomes_hosts_around_an_exchange(tmp_path: Path) -> None:
         assert "median relative error 0.0 %" in notes(underlay)
 
 
-def test_fit_is_the_best_that_is_not_negative() -> None:
+def test_the_fit_is_the_best_without_negative_delays() -> None:
     rng = np.random.default_rng(1)
     rtt_us = rng.exponential(1e5, (12, 12)) ** 2 / 1e5
     np.fill_diagonal(rtt_us, 0)
@@ -272,14 +272,14 @@ def test_formats_are_recognised_by_content(tmp_path: Path) -> None:
     assert set(FORMATS) == {*contents, "rocketfuel-weights"}
 
 
-def test_imports_survive_our_own_file_format(tmp_path: Path) -> None:
+def test_imports_are_equal_after_writing_and_reading(tmp_path: Path) -> None:
     for name, content in (("a.alt", ALT), ("g.gml", GML), ("m.txt", MATRIX)):
         underlay = import_topology(write(tmp_path, name, content))
         assert underlay_from_json(underlay_to_json(underlay), name) == underlay
 
 
 BAD = [
-    # file name, content, line, what the message has to hold
+    # file name, content, line, and part of the message
     ("header.alt", ALT.replace("4 6 transtub", "four transtub"), 2, "'four transtub"),
     ("nodes.alt", ALT.replace("4 6 trans", "5 6 trans"), 4, "expected 5 vertices"),
     ("edges.alt", ALT.replace("4 6 trans", "4 8 trans"), 10, "expected 4 edges"),
@@ -362,7 +362,7 @@ def test_bad_calls(tmp_path: Path) -> None:
         import_topology(path, delay_us_per_unit=0)
 
 
-def test_graph_without_places_or_delays_needs_a_default(tmp_path: Path) -> None:
+def test_a_graph_without_coordinates_or_delays_requires_a_default(tmp_path: Path) -> None:
     bare = "graph [\nnode [ id 1 ]\nnode [ id 2 ]\nedge [ source 1 target 2 ]\n]\n"
     path = write(tmp_path, "bare.gml", bare)
     with pytest.raises(TopologyError, match=r"line 4: expected a delay.*--default-delay"):
@@ -411,7 +411,7 @@ def test_real_files(name: str, routers: int, links: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["Geant2012.gml", "topozoo-garr.graphml"])
-def test_real_graphs_are_those_that_networkx_reads(name: str) -> None:
+def test_real_graphs_equal_those_read_by_networkx(name: str) -> None:
     path = real_file(f"topologies/{name}")
     theirs = nx.read_gml(path, label="id") if path.suffix == ".gml" else nx.read_graphml(path)
     number = {node: f"r{index + 1}" for index, node in enumerate(theirs)}

@@ -27,7 +27,7 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no files of the origi
 WAXMAN_SEEDS, HIERARCHY_SEEDS, TRANSIT_STUB_SEEDS = range(5), range(20), range(40)
 LAID_OUT_SEEDS = 20
 LARGEST_DISTANCE = 0.1
-# Delays from every twelfth router are enough for a distribution.
+# Delays from every twelfth router suffice for a distribution.
 STEP = 12
 # Percentiles of the end-to-end delay over 100 networks of GT-ITM, in its units of 100 us. They are
 # the networks of the specification `ts 100 47` with the parameters in the header of
@@ -56,7 +56,7 @@ def degrees(underlay: Underlay) -> np.ndarray:
 
 
 def routes(underlay: Underlay, weights: np.ndarray) -> np.ndarray:
-    """Weights of shortest routes, a row for every twelfth router."""
+    """Weights of shortest routes, with a row for every twelfth router."""
     count = len(underlay.routers)
     graph = coo_array((weights, link_ends(underlay).T), shape=(count, count)).tocsr()
     return dijkstra(graph, directed=False, indices=range(0, count, STEP))
@@ -79,21 +79,21 @@ def end_to_end(underlay: Underlay) -> np.ndarray:
 
 
 def domains(underlay: Underlay) -> np.ndarray:
-    """The transit domain of each router, or the one that its stub domain hangs on."""
+    """The transit domain of each router; for a stub router, that of its stub domain."""
     return np.array([int(router.label[2:].partition(".")[0]) for router in underlay.routers])
 
 
 def inside_domains(underlay: Underlay) -> np.ndarray:
-    """Delays between different routers that belong to the same transit domain."""
+    """Delays between different routers of the same transit domain."""
     domain, found = domains(underlay), delays(underlay)
     return found[(domain[::STEP, None] == domain) & (found > 0)]
 
 
 def laid_out_as(model: Underlay, network: Underlay, seed: int) -> np.ndarray:
-    """End-to-end delays of a network, with its transit domains where those of a model are.
+    """End-to-end delays of a network whose transit domains are moved to those of a model.
 
-    Domains are moved as a whole. Those that are neighbours in the model are joined by two links
-    between random transit routers, as the generator does.
+    Domains are moved as a whole. Two domains that are neighbours in the model are joined by two
+    links between random transit routers, as in the generator.
     """
     domain, places = domains(network), _places(network)
     places = places + (_centres(model) - _centres(network))[domain]
@@ -123,21 +123,21 @@ def _places(underlay: Underlay) -> np.ndarray:
 
 
 def _centres(underlay: Underlay) -> np.ndarray:
-    """The middle of the transit routers of each domain."""
+    """The mean position of the transit routers of each domain."""
     domain, places = domains(underlay), _places(underlay)
     is_transit = np.array([router.role == "transit" for router in underlay.routers])
     return np.array([places[is_transit & (domain == number)].mean(axis=0) for number in range(6)])
 
 
 def shares(values: np.ndarray, step: float) -> np.ndarray:
-    """The share of the values up to each of 1,000 steps."""
+    """The cumulative share of the values at each of 1,000 steps."""
     places = np.minimum(np.ceil(values / step).astype(int), 1000)
     return np.bincount(places, minlength=1001).cumsum() / len(values)
 
 
 def distance(ours: np.ndarray, real: np.ndarray) -> float:
-    """The distance of two distributions that `shares` made with the same step."""
-    assert ours[-2] > 0.999 and real[-2] > 0.999  # else the steps are too short
+    """The distance between two distributions of `shares` with the same step."""
+    assert ours[-2] > 0.999 and real[-2] > 0.999  # otherwise the steps are too short
     return float(np.abs(ours - real).max())
 
 
@@ -152,7 +152,7 @@ def gt_itm_network() -> Underlay:
 
 
 @needs_data
-def test_waxman_delays_are_those_of_brite() -> None:
+def test_waxman_delays_match_brite() -> None:
     real = import_topology(DATA / "RTWaxman1640.brite")
     for seed in WAXMAN_SEEDS:
         ours = generate_waxman(seed=seed)
@@ -162,7 +162,7 @@ def test_waxman_delays_are_those_of_brite() -> None:
 
 
 @needs_data
-def test_transit_stub_link_delays_are_those_of_gt_itm() -> None:
+def test_transit_stub_link_delays_match_gt_itm() -> None:
     real = link_delays(gt_itm_network())
     ours = np.concatenate([link_delays(network) for network in transit_stub_networks()])
     assert distance(shares(ours, 50), shares(real, 50)) < 0.05
@@ -170,8 +170,8 @@ def test_transit_stub_link_delays_are_those_of_gt_itm() -> None:
 
 
 @needs_data
-def test_delays_inside_transit_domains_are_those_of_gt_itm() -> None:
-    """Where a domain lies has no influence on these, so chance is small."""
+def test_delays_inside_transit_domains_match_gt_itm() -> None:
+    """The position of a domain does not affect them, so the random variation is small."""
     real = shares(inside_domains(gt_itm_network()), 200)
     ours = [shares(inside_domains(network), 200) for network in transit_stub_networks()]
     assert distance(np.mean(ours, axis=0), real) < 0.05
@@ -179,8 +179,8 @@ def test_delays_inside_transit_domains_are_those_of_gt_itm() -> None:
     assert len(near) >= 0.9 * len(ours)
 
 
-def test_transit_stub_delays_are_those_of_gt_itm() -> None:
-    """Networks differ from each other; the pools of many networks do not."""
+def test_transit_stub_delays_match_gt_itm() -> None:
+    """Single networks differ from each other; the pools of many networks do not."""
     percentiles_us = 100 * np.array(GT_ITM_PERCENTILES.split(), dtype=float)
     ours = np.sort(np.concatenate([end_to_end(network) for network in transit_stub_networks()]))
     found = np.searchsorted(ours, percentiles_us, side="right") / len(ours)
@@ -189,8 +189,8 @@ def test_transit_stub_delays_are_those_of_gt_itm() -> None:
 
 
 @needs_data
-def test_where_domains_lie_as_in_gt_itm_s_file_delays_are_those_of_the_file() -> None:
-    """With the chance of the layout taken out, one file can be compared with our seeds."""
+def test_with_domains_placed_as_in_a_gt_itm_file_delays_match_the_file() -> None:
+    """Without the random variation of the layout, one file can be compared with our seeds."""
     real = shares(end_to_end(gt_itm_network()), 200)
     networks = transit_stub_networks()[:LAID_OUT_SEEDS]
     ours = [
@@ -203,12 +203,13 @@ def test_where_domains_lie_as_in_gt_itm_s_file_delays_are_those_of_the_file() ->
 
 
 @needs_data
-def test_a_file_of_gt_itm_is_among_our_networks() -> None:
+def test_a_gt_itm_file_is_as_close_to_our_networks_as_they_are_to_each_other() -> None:
     """The file is no farther from all of our networks than they are from each other.
 
-    Where six domains lie, and which of them are neighbours, moves the delays of a whole network.
-    A single network is 0.1 from the others in the median, with GT-ITM as with ours, and one in
-    twenty over 0.24. The file is 0.18 from 40 other networks of GT-ITM, and 0.15 from ours.
+    The positions of six domains, and which of them are neighbours, change the delays of a whole
+    network. The median distance of a single network from the others is 0.1, for GT-ITM and for
+    ours; one in twenty is over 0.24. The file is 0.18 from 40 other networks of GT-ITM, and 0.15
+    from ours.
     """
     real = shares(end_to_end(gt_itm_network()), 200)
     ours = [shares(end_to_end(network), 200) for network in transit_stub_networks()]
@@ -232,7 +233,7 @@ def brite_hierarchy() -> Underlay:
 
 
 @needs_data
-def test_delays_in_hierarchies_are_those_of_brite() -> None:
+def test_delays_in_hierarchies_match_brite() -> None:
     real = brite_hierarchy()
     for measure, step in ((end_to_end, 50), (link_delays, 10)):
         expected = shares(measure(real), step)
@@ -243,14 +244,14 @@ def test_delays_in_hierarchies_are_those_of_brite() -> None:
 
 
 @needs_data
-def test_degrees_in_hierarchies_are_those_of_brite() -> None:
+def test_degrees_in_hierarchies_match_brite() -> None:
     real = shares(degrees(brite_hierarchy()), 1)
     ours = [shares(degrees(network), 1) for network in hierarchies()]
     assert all(distance(one, real) < 0.05 for one in ours)
 
 
 @needs_data
-def test_hops_in_hierarchies_are_those_of_brite() -> None:
+def test_hops_in_hierarchies_match_brite() -> None:
     real = shares(hops(brite_hierarchy()), 1)
     ours = [shares(hops(network), 1) for network in hierarchies()]
     assert distance(np.mean(ours, axis=0), real) < LARGEST_DISTANCE

@@ -1,7 +1,7 @@
-"""Our generators against BRITE and GT-ITM: what they are known to give, and files they wrote.
+"""Our generators compared with known properties and files of BRITE and GT-ITM.
 
-Single networks differ by chance, so means over seeds are compared, with margins of about three
-times what chance explains.
+Single networks vary randomly, so means over seeds are compared. Margins are about three times the
+random variation.
 """
 
 import math
@@ -29,7 +29,7 @@ SEEDS = range(5)
 
 @dataclass(frozen=True)
 class Network:
-    """A network as labels of its routers, ends and lengths of its links."""
+    """A network: labels of its routers, and ends and lengths of its links."""
 
     labels: list[str]
     ends: np.ndarray
@@ -41,7 +41,7 @@ class Network:
 
     @cached_property
     def hops(self) -> np.ndarray:
-        """Hops from every third router, which is enough for a mean, to all routers."""
+        """Hops to all routers from every third router, which suffice for a mean."""
         count = len(self.labels)
         graph = coo_array((np.ones(len(self.ends)), self.ends.T), shape=(count, count)).tocsr()
         return dijkstra(graph, directed=False, unweighted=True, indices=range(0, count, 3))
@@ -58,7 +58,7 @@ class Network:
 
     @cached_property
     def link_kinds(self) -> Counter[str]:
-        """How many links there are inside and between domains: T T, S S, TxT, TxS."""
+        """Numbers of links inside and between domains: T T, S S, TxT, TxS."""
         kinds: Counter[str] = Counter()
         for a, b in self.ends:
             one, other = self.labels[a], self.labels[b]
@@ -71,7 +71,7 @@ class Network:
         return sorted(domains.values())
 
     def later_transit_density(self) -> tuple[int, int]:
-        """Links and pairs of routers inside the transit domains after the first."""
+        """Numbers of links and of pairs of routers in the transit domains after the first."""
         sizes = Counter(label.partition(".")[0] for label in self.labels if label[0] == "T")
         links = sum(
             self.labels[a].partition(".")[0] == self.labels[b].partition(".")[0] != "T:0"
@@ -90,7 +90,7 @@ def from_underlay(underlay: Underlay) -> Network:
 
 
 def read_table(path: Path, title: str, row: str) -> list[list[str]]:
-    """The columns of the lines after a title that look like the row."""
+    """The columns of the lines after a title that match the row."""
     text = path.read_text().partition(title)[2]
     return [line.split() for line in re.findall(row, text, re.MULTILINE)]
 
@@ -121,7 +121,7 @@ def transit_stub_networks() -> list[Network]:
     return [from_underlay(generate_transit_stub(seed=seed)) for seed in SEEDS]
 
 
-def test_waxman_gives_what_brite_is_known_to_give() -> None:
+def test_waxman_has_the_known_properties_of_brite() -> None:
     networks = waxman_networks()
     assert all(len(network.ends) == 3280 for network in networks)
     assert all(network.degrees.mean() == 4 for network in networks)
@@ -131,7 +131,7 @@ def test_waxman_gives_what_brite_is_known_to_give() -> None:
 
 
 @needs_data
-def test_waxman_is_like_a_file_of_brite() -> None:
+def test_waxman_resembles_a_file_of_brite() -> None:
     real, ours = brite_network(), waxman_networks()
     assert len(real.ends) == len(ours[0].ends)
     assert np.mean([n.mean_hops for n in ours]) == pytest.approx(real.mean_hops, abs=0.05)
@@ -142,19 +142,19 @@ def test_waxman_is_like_a_file_of_brite() -> None:
     assert np.mean(shares[1:], axis=0) == pytest.approx(shares[0], abs=0.025)
 
 
-def test_transit_stub_gives_what_gt_itm_is_known_to_give() -> None:
+def test_transit_stub_has_the_known_properties_of_gt_itm() -> None:
     networks = transit_stub_networks()
     assert np.mean([len(network.ends) for network in networks]) == pytest.approx(2813, abs=60)
     assert np.mean([n.degrees.mean() for n in networks]) == pytest.approx(3.55, abs=0.08)
     assert 13 <= np.mean([network.degrees.max() for network in networks]) <= 16
-    # Chance is large here: the six transit domains may form anything from a row to a mesh.
+    # The random variation is large: the six transit domains may form anything from a row to a mesh.
     assert np.mean([network.mean_hops for network in networks]) == pytest.approx(8.34, abs=0.6)
     quantiles = [np.percentile(n.stub_hops, (5, 25, 50, 75, 95)) for n in networks]
     assert np.mean(quantiles, axis=0) == pytest.approx([5, 7, 8, 10, 12], abs=1)
 
 
 @needs_data
-def test_transit_stub_is_like_a_file_of_gt_itm() -> None:
+def test_transit_stub_resembles_a_file_of_gt_itm() -> None:
     real, ours = gt_itm_network(), transit_stub_networks()
     for kind, margin in (("S S", 0.04), ("TxS", 0), ("TxT", 0.5), ("T T", 0.3)):
         found = np.mean([network.link_kinds[kind] for network in ours])
@@ -167,7 +167,7 @@ def test_transit_stub_is_like_a_file_of_gt_itm() -> None:
 
 
 @needs_data
-def test_domains_vary_in_size_as_those_of_gt_itm() -> None:
+def test_sizes_of_domains_vary_as_in_gt_itm() -> None:
     real, ours = gt_itm_network(), transit_stub_networks()
     assert np.mean(real.domain_sizes("S")) == np.mean(ours[0].domain_sizes("S")) == 8
     found = np.mean([np.std(network.domain_sizes("S")) for network in ours])
@@ -175,7 +175,7 @@ def test_domains_vary_in_size_as_those_of_gt_itm() -> None:
 
 
 @needs_data
-def test_traits_of_gt_itms_program_are_in_its_file_and_in_ours() -> None:
+def test_properties_of_gt_itms_program_are_in_its_file_and_in_our_networks() -> None:
     for network in (gt_itm_network(), *transit_stub_networks()):
         joined: defaultdict[frozenset[str], int] = defaultdict(int)
         for a, b in network.ends:

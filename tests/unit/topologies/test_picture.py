@@ -1,4 +1,4 @@
-"""Pictures: every node is drawn once, told apart by kind, into the file that was asked for."""
+"""Pictures: every node is drawn once, with the mark of its kind, into the requested file."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def transit_stub() -> Underlay:
 
 
 def drawn(underlay: Underlay) -> dict[str, int]:
-    """How many marks of each kind a picture has."""
+    """The number of marks of each kind in a picture."""
     (axes,) = compose_figure(underlay).axes
     marks = (mark for mark in axes.collections if isinstance(mark, PathCollection))
     return {str(mark.get_gid()): len(mark.get_offsets()) for mark in marks}
@@ -43,7 +43,7 @@ def drawn(underlay: Underlay) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("extension", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".PDF", b"%PDF")]
 )
-def test_files_are_written_twice_the_same(
+def test_files_are_equal_each_time(
     tmp_path: Path, waxman: Underlay, extension: str, start: bytes
 ) -> None:
     paths = [tmp_path / f"one{extension}", tmp_path / f"two{extension}"]
@@ -54,7 +54,9 @@ def test_files_are_written_twice_the_same(
     assert first == second
 
 
-def test_bad_extension_names_the_good_ones(tmp_path: Path, waxman: Underlay) -> None:
+def test_an_error_of_a_bad_extension_has_the_supported_ones(
+    tmp_path: Path, waxman: Underlay
+) -> None:
     for name in ("picture.jpeg", "picture"):
         with pytest.raises(TopologyError, match=r"\.svg, \.png, \.pdf, found"):
             draw(waxman, tmp_path / name)
@@ -81,7 +83,7 @@ def test_large_networks_have_no_names(transit_stub: Underlay) -> None:
     assert not axes.texts
 
 
-def test_places_are_apart(transit_stub: Underlay) -> None:
+def test_positions_are_different(transit_stub: Underlay) -> None:
     points = np.array(list(place_nodes(transit_stub).values()))
     assert len(np.unique(points.round(6), axis=0)) == len(points) == 230
 
@@ -102,7 +104,7 @@ def test_routers_in_one_city_are_drawn_apart(waxman: Underlay) -> None:
     assert np.hypot(*(positions["r1"] - positions["r2"])) > 0.1
 
 
-def test_exchange_draws_hosts_by_their_distance() -> None:
+def test_an_exchange_draws_hosts_by_their_distance() -> None:
     hosts = (Host("h1"), Host("h2"))
     links = (Link.symmetric("h1", "r1", 1000), Link.symmetric("h2", "r1", 9000))
     positions = place_nodes(Underlay((Router("r1"),), links, hosts))

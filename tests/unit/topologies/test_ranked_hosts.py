@@ -1,4 +1,4 @@
-"""The nearest and the farthest hosts, compared with an order over all pairs."""
+"""The nearest and the farthest hosts, compared with an order of all pairs."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from topologies.waxman import generate_waxman
 
 
 def all_pairs(routes: Routes, count: int, sign: int) -> list[list[int]]:
-    """The same from the delays between all pairs of hosts."""
+    """The ranked hosts from the delays between all pairs of hosts."""
     keys = sign * routes.host_delays_us()
     np.fill_diagonal(keys, np.iinfo(np.int64).max)
     order: list[list[int]] = np.argsort(keys, kind="stable")[:, :count].tolist()
@@ -27,7 +27,7 @@ def test_hosts_are_ranked_as_by_the_delays_of_all_pairs(seed: int, count: int) -
     assert farthest_hosts(routes, count) == all_pairs(routes, count, -1)
 
 
-def test_of_equal_delays_the_first_host_counts_and_there_are_no_more_than_all_others() -> None:
+def test_with_equal_delays_the_first_host_is_ranked_first() -> None:
     names = ["h1", "h2", "h3", "h4"]
     links = tuple(Link.symmetric(name, "r1", 100) for name in names)
     routes = Routes(Underlay((Router("r1"),), links, tuple(map(Host, names))))

@@ -20,7 +20,7 @@ from topologies.statistics import (
 from topologies.underlay import Channel, Host, Link, Router, Underlay
 from topologies.waxman import generate_waxman
 
-# r1 - r2 - r3 - r4 in a row, and a slow link from r1 to r3; h1 hangs on r1.
+# r1 - r2 - r3 - r4 in a row, and a slow link from r1 to r3; h1 is on r1.
 ROW = Underlay(
     (Router("r1", role="transit"), Router("r2"), Router("r3", anonymous=True), Router("r4")),
     (
@@ -34,7 +34,7 @@ ROW = Underlay(
 )
 
 
-def test_a_small_network_counted_by_hand() -> None:
+def test_statistics_of_a_small_network_by_hand() -> None:
     found = describe(ROW)
     assert (found.routers, found.hosts, found.links, found.anonymous_routers) == (4, 1, 4, 1)
     assert found.routers_by_role == {"router": 3, "transit": 1}
@@ -47,7 +47,7 @@ def test_a_small_network_counted_by_hand() -> None:
     assert (found.last_mile_min_us, found.last_mile_max_us) == (7, 9)
 
 
-def test_a_single_router_has_statistics_too() -> None:
+def test_a_single_router_has_statistics() -> None:
     found = describe(Underlay((Router("r1"),), ()))
     assert (found.routers, found.links, found.degree_mean, found.degree_max) == (1, 0, 0.0, 0)
     assert found.hops == found.delay_us == Distribution(0, 0, 0, 0, 0, 0, 0)
@@ -106,7 +106,7 @@ def test_large_networks_are_described_by_routes_to_some_routers(large: Underlay)
     assert found.hops.mean == pytest.approx(hops.sum() / (2100 * 2099), rel=0.01)
 
 
-def test_work_for_a_large_network_grows_with_its_routers_not_with_their_square() -> None:
+def test_the_work_for_a_large_network_is_linear_in_its_routers() -> None:
     counts = []
     for routers in (3000, 6000):
         names = [f"r{number}" for number in range(routers)]
@@ -119,7 +119,7 @@ def test_work_for_a_large_network_grows_with_its_routers_not_with_their_square()
     assert counts == [SAMPLED_ROUTERS, SAMPLED_ROUTERS]
 
 
-def test_hosts_of_a_large_network_have_last_miles_in_proportion(large: Underlay) -> None:
+def test_last_miles_in_a_large_network_are_proportional_to_the_mean_delay(large: Underlay) -> None:
     mean_us = Routes(large).mean_delay_us()
     assert mean_delay_us(large) == pytest.approx(mean_us, rel=0.01)
     found = describe(attach_hosts(large, 200, seed=1))

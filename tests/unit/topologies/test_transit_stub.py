@@ -64,7 +64,7 @@ def test_labels_have_the_form_of_gt_itm_and_its_order() -> None:
     assert numbers == sorted(numbers, key=lambda n: (n[0], len(n) > 2, n))
 
 
-def test_every_domain_hangs_together_by_itself() -> None:
+def test_every_domain_is_connected() -> None:
     underlay = generate_transit_stub(SMALL, seed=2)
     graph = nx.Graph((a, b) for a, b in label_pairs(underlay))
     for role in ("transit", "stub"):
@@ -72,7 +72,7 @@ def test_every_domain_hangs_together_by_itself() -> None:
             assert nx.is_connected(graph.subgraph(router.label for router in members))
 
 
-def test_every_stub_domain_hangs_by_one_link_on_its_transit_router() -> None:
+def test_every_stub_domain_has_one_link_to_its_transit_router() -> None:
     underlay = generate_transit_stub(SMALL, seed=3)
     links = crossing_links(underlay, "TS")
     assert all(owner(stub) == transit for transit, stub in links)
@@ -80,7 +80,7 @@ def test_every_stub_domain_hangs_by_one_link_on_its_transit_router() -> None:
     assert crossing_links(underlay, "SS") == []
 
 
-def test_stub_domains_hang_at_any_of_their_routers() -> None:
+def test_stub_domains_are_attached_by_any_of_their_routers() -> None:
     links = crossing_links(generate_transit_stub(seed=3), "TS")
     assert len({stub.rpartition(".")[2] for _, stub in links}) >= 8
 
@@ -116,7 +116,7 @@ def test_sizes_vary_around_their_averages() -> None:
     assert len({len(members) for members in domains(underlay, "transit").values()}) > 1
 
 
-def test_places_are_on_the_plane_and_stubs_near_their_transit_router() -> None:
+def test_coordinates_are_on_the_plane_and_stubs_near_their_transit_router() -> None:
     underlay = generate_transit_stub(seed=5)
     place = {router.label: (router.x, router.y) for router in underlay.routers}
     assert all(0 <= value < 356 for x_y in place.values() for value in x_y)
@@ -142,7 +142,7 @@ def test_only_the_first_transit_domain_has_the_transit_width() -> None:
     assert 0.6 * 64 < others.mean() < others.max() < 64
 
 
-def test_narrow_transit_domains_lie_in_a_corner_of_their_square() -> None:
+def test_narrow_transit_domains_are_in_a_corner_of_their_square() -> None:
     """A square of half the width of the plane has its lower left corner at 178 or below."""
     for seed in range(5):
         for name, members in domains(generate_transit_stub(seed=seed), "transit").items():
@@ -158,7 +158,7 @@ def test_delays_follow_distances() -> None:
         assert link.ab.delay_us == pytest.approx(50 * length, abs=0.5001)
 
 
-def test_extra_links_are_where_they_belong() -> None:
+def test_extra_links_have_ends_of_the_right_kinds() -> None:
     plain = generate_transit_stub(SMALL, seed=7)
     underlay = generate_transit_stub(
         SMALL, seed=7, extra_transit_stub_links=9, extra_stub_stub_links=13
@@ -172,7 +172,7 @@ def test_extra_links_are_where_they_belong() -> None:
         assert other[0] == "S" or owner(stub) != other
 
 
-def test_seeds_matter_and_nothing_else_does() -> None:
+def test_only_the_seed_changes_the_network() -> None:
     first = underlay_to_json(generate_transit_stub(SMALL, seed=1))
     assert underlay_to_json(generate_transit_stub(SMALL, seed=1)) == first
     assert underlay_to_json(generate_transit_stub(SMALL, seed=2)) != first
@@ -190,7 +190,7 @@ def test_chosen_sizes_are_exact_and_near_the_proportions_of_the_paper() -> None:
             assert 0.02 < sizes.transit_routers / routers < 0.05
 
 
-def test_spare_routers_make_stub_domains_larger() -> None:
+def test_extra_routers_make_stub_domains_larger() -> None:
     underlay = generate_transit_stub(DomainSizes(2, 3, 2, 4, spare_stub_routers=11), seed=1)
     assert len(underlay.routers) == 6 + 12 * 4 + 11
     assert sum(len(members) for members in domains(underlay, "transit").values()) == 6

@@ -1,4 +1,4 @@
-"""The model of an underlay: what it derives, and what it refuses."""
+"""The model of an underlay: derived values, and invalid underlays."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def line(routers: int) -> Underlay:
     return Underlay(tuple(Router(f"r{n + 1}") for n in range(routers)), links)
 
 
-def test_addresses_can_be_read() -> None:
+def test_addresses_are_readable() -> None:
     underlay = line(1640)
     assert underlay.address["r1"] == "10.0.1.1"
     assert underlay.address["r1640"] == "10.16.40.1"
@@ -43,7 +43,7 @@ def test_hosts_share_the_network_of_their_router() -> None:
     }
 
 
-def test_a_crowded_router_gets_a_larger_network() -> None:
+def test_a_router_with_many_hosts_gets_a_larger_network() -> None:
     underlay = star(490)
     assert underlay.network("r1") == "10.1.0.0/16"
     assert underlay.address["r1"] == "10.1.0.1"
@@ -51,12 +51,12 @@ def test_a_crowded_router_gets_a_larger_network() -> None:
     assert len(underlay.name_at) == 491
 
 
-def test_every_address_is_in_its_network_and_of_one_node() -> None:
+def test_every_address_is_in_its_network_and_belongs_to_one_node() -> None:
     underlay = line(2_000)
     assert len(underlay.name_at) == 2_000
 
 
-def test_stretched_time_lengthens_delays_and_lowers_rates() -> None:
+def test_a_time_scale_lengthens_delays_and_lowers_rates() -> None:
     there, back = Channel(100, rate_mbit=10, loss_percent=1, queue_packets=5), Channel(301)
     underlay = Underlay((Router("r1"), Router("r2")), (Link("r1", "r2", there, back),))
     (link,) = underlay.stretched(2.5).links
@@ -65,12 +65,12 @@ def test_stretched_time_lengthens_delays_and_lowers_rates() -> None:
     assert underlay.stretched(1) == underlay
 
 
-def test_exhausted_addresses_are_said() -> None:
+def test_exhausted_addresses_are_an_error() -> None:
     with pytest.raises(TopologyError, match="addresses exhausted: .* found 25600 routers"):
         line(25_600)
 
 
-def test_json_keeps_everything_byte_for_byte(tmp_path: Path) -> None:
+def test_json_is_equal_after_reading_and_writing(tmp_path: Path) -> None:
     fast, slow = Channel(10, 100.0, 0.5, 50), Channel(20, 1.5)
     underlay = Underlay(
         (Router("r1", 1.5, 2.0, "transit", True, "Zürich"), Router("r2", role="stub")),
@@ -85,7 +85,7 @@ def test_json_keeps_everything_byte_for_byte(tmp_path: Path) -> None:
 
 
 def document(**changes: Any) -> str:
-    """A small good file, with changes."""
+    """A small valid file, with changes."""
     good: dict[str, Any] = {
         "routers": [{"name": "r1"}, {"name": "r2"}],
         "hosts": [{"name": "h1"}],
@@ -101,7 +101,7 @@ def one_link(**channel: Any) -> str:
     return document(hosts=[], links=[{"a": "r1", "b": "r2", "ab": {"delay_us": 5} | channel}])
 
 
-def test_a_file_by_hand_needs_little() -> None:
+def test_a_file_by_hand_needs_few_keys() -> None:
     assert underlay_from_json(document(), "mine").address["h1"] == "10.0.1.2"
 
 
@@ -165,12 +165,12 @@ def test_a_file_by_hand_needs_little() -> None:
         ),
     ],
 )
-def test_a_bad_file_says_what_is_wrong_where(text: str, message: str) -> None:
+def test_an_error_of_a_bad_file_has_place_and_cause(text: str, message: str) -> None:
     with pytest.raises(TopologyError, match=f"^mine.*{message}") as caught:
         underlay_from_json(text, "mine")
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"nothing\.json: expected a readable topology file"):
         load_underlay(tmp_path / "nothing.json")

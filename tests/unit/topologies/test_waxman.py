@@ -29,7 +29,7 @@ def test_defaults_are_those_of_the_paper() -> None:
     }
 
 
-def test_newcomers_join_earlier_routers_and_the_first_ones_link_last() -> None:
+def test_new_routers_join_earlier_ones_and_the_first_ones_link_last() -> None:
     underlay = generate_waxman(60, 3, seed=4)
     ends = [(int(link.a[1:]) - 1, int(link.b[1:]) - 1) for link in underlay.links]
     assert [maker for maker, _ in ends] == [*np.repeat(range(3, 60), 3), *np.repeat(range(3), 3)]
@@ -37,21 +37,21 @@ def test_newcomers_join_earlier_routers_and_the_first_ones_link_last() -> None:
     assert all(other >= 3 for _, other in ends[57 * 3 :])
 
 
-def test_routers_stand_on_different_whole_kilometres() -> None:
+def test_routers_have_different_whole_kilometre_coordinates() -> None:
     routers = generate_waxman(500, seed=2).routers
     assert len({(router.x, router.y) for router in routers}) == 500
     assert all(value in range(1000) for router in routers for value in (router.x, router.y))
 
 
-def test_delay_is_that_of_light_over_the_length() -> None:
+def test_a_delay_is_the_length_divided_by_the_speed_of_light() -> None:
     underlay = generate_waxman(100, seed=3)
     for link, length_km in zip(underlay.links, link_lengths_km(underlay), strict=True):
         assert link.ab == link.ba
         assert link.ab.delay_us == pytest.approx(length_km * 1000 / 299.792458, abs=0.5001)
 
 
-def test_links_are_as_long_as_the_formula_says() -> None:
-    # With many routers around it, a newcomer's link lengths follow the weights exp(-d / reach).
+def test_lengths_of_links_follow_the_formula() -> None:
+    # With many routers around, the link lengths of a new router follow the weights exp(-d / reach).
     underlay = generate_waxman(1500, seed=5)
     places = np.array([(router.x, router.y) for router in underlay.routers])
     expected = []
@@ -73,18 +73,18 @@ def test_a_smaller_distance_scale_makes_shorter_links() -> None:
 def test_a_tiny_distance_scale_still_finds_neighbours() -> None:
     underlay = generate_waxman(50, seed=1, distance_scale=1e-6)
     place = {router.name: (router.x, router.y) for router in underlay.routers}
-    for link in underlay.links[:-4:2]:  # the first of the two links of each newcomer
+    for link in underlay.links[:-4:2]:  # the first of the two links of each new router
         earlier = [place[f"r{number}"] for number in range(1, int(link.a[1:]))]
         nearest = min(math.dist(place[link.a], other) for other in earlier)
         assert math.dist(place[link.a], place[link.b]) == nearest
 
 
-def test_link_share_cancels_out() -> None:
+def test_the_link_share_has_no_effect() -> None:
     one, other = (generate_waxman(50, seed=1, link_share=share) for share in (0.01, 1.0))
     assert (one.routers, one.links) == (other.routers, other.links)
 
 
-def test_seeds_matter_and_nothing_else_does() -> None:
+def test_only_the_seed_changes_the_network() -> None:
     np.random.seed(1)
     first = underlay_to_json(generate_waxman(80, seed=7))
     np.random.seed(2)

@@ -1,4 +1,4 @@
-"""Two-level Waxman networks: their levels, how autonomous systems are linked, errors."""
+"""Two-level Waxman networks: their levels, links between autonomous systems, errors."""
 
 import math
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ def split_links(underlay: Underlay) -> tuple[list[Link], list[Link]]:
 
 
 def borders_with_degrees(underlay: Underlay) -> list[tuple[int, list[int]]]:
-    """For each end of a link between systems: its degree, and those of its system, just before."""
+    """For each end of a link between systems: its degree and those of its system, just before."""
     inside, between = split_links(underlay)
     system = system_of(underlay)
     degrees = Counter(end for link in inside for end in (link.a, link.b))
@@ -44,7 +44,7 @@ def borders_with_degrees(underlay: Underlay) -> list[tuple[int, list[int]]]:
     return found
 
 
-def test_defaults_are_as_large_as_the_paper_s_other_network_of_brite() -> None:
+def test_defaults_have_the_size_of_the_other_brite_network_of_the_paper() -> None:
     underlay = generate_waxman_hierarchical(seed=1)
     inside, between = split_links(underlay)
     assert (len(underlay.routers), len(inside), len(between)) == (1640, 3280, 62)
@@ -54,12 +54,12 @@ def test_defaults_are_as_large_as_the_paper_s_other_network_of_brite() -> None:
     assert underlay.source["edge_connection"] == "random"
 
 
-def test_systems_are_equally_large_but_for_one_router() -> None:
+def test_sizes_of_systems_differ_by_at_most_one_router() -> None:
     sizes = Counter(system_of(generate_waxman_hierarchical(SMALL, seed=1)).values())
     assert sizes == {f"AS{number}": 21 if number < 3 else 20 for number in range(10)}
 
 
-def test_every_system_hangs_together_by_itself() -> None:
+def test_every_system_is_connected() -> None:
     underlay = generate_waxman_hierarchical(SMALL, seed=2)
     graph = nx.Graph((link.a, link.b) for link in split_links(underlay)[0])
     pieces = [
@@ -78,7 +78,7 @@ def test_neighbouring_systems_have_one_link() -> None:
     assert nx.is_connected(nx.Graph(tuple(pair) for pair in pairs))
 
 
-def test_random_borders_are_like_other_routers() -> None:
+def test_random_border_routers_resemble_other_routers() -> None:
     hierarchy = Hierarchy(1500, 30)
     chosen, others = [], []
     for seed in range(5):
@@ -96,7 +96,7 @@ def test_random_borders_are_like_other_routers() -> None:
     ("method", "least"),
     [("smallest-degree", 0), ("smallest-degree-non-leaf", 3), ("smallest-k-degree", 6)],
 )
-def test_borders_have_the_smallest_degree_that_is_allowed(method: str, least: int) -> None:
+def test_border_routers_have_the_smallest_allowed_degree(method: str, least: int) -> None:
     hierarchy = replace(SMALL, edge_connection=method, border_degree=6)
     for seed in range(3):
         found = borders_with_degrees(generate_waxman_hierarchical(hierarchy, seed=seed))
@@ -105,7 +105,7 @@ def test_borders_have_the_smallest_degree_that_is_allowed(method: str, least: in
             assert degree == min(other for other in all_degrees if other >= least)
 
 
-def test_without_the_degree_asked_for_the_largest_is_taken() -> None:
+def test_without_a_router_of_the_requested_degree_the_largest_is_used() -> None:
     hierarchy = replace(SMALL, edge_connection="smallest-k-degree", border_degree=1000)
     for degree, all_degrees in borders_with_degrees(
         generate_waxman_hierarchical(hierarchy, seed=1)
@@ -113,7 +113,7 @@ def test_without_the_degree_asked_for_the_largest_is_taken() -> None:
         assert degree == max(all_degrees)
 
 
-def test_delay_is_that_of_light_over_the_length_between_systems_too() -> None:
+def test_delays_between_systems_are_lengths_divided_by_the_speed_of_light() -> None:
     underlay = generate_waxman_hierarchical(SMALL, seed=4)
     place = {router.name: (router.x, router.y) for router in underlay.routers}
     for link in underlay.links:
@@ -122,13 +122,13 @@ def test_delay_is_that_of_light_over_the_length_between_systems_too() -> None:
         assert link.ab.delay_us == pytest.approx(max(0.3, length_km) / 0.299792458, abs=0.5001)
 
 
-def test_seeds_matter_and_nothing_else_does() -> None:
+def test_only_the_seed_changes_the_network() -> None:
     first = underlay_to_json(generate_waxman_hierarchical(SMALL, seed=1))
     assert underlay_to_json(generate_waxman_hierarchical(SMALL, seed=1)) == first
     assert underlay_to_json(generate_waxman_hierarchical(SMALL, seed=2)) != first
 
 
-def test_chosen_systems_keep_the_proportion_of_brite_s_file() -> None:
+def test_derived_numbers_of_systems_have_the_proportion_of_brite_s_file() -> None:
     assert choose_systems(1500) == 30
     assert choose_systems(9) == choose_systems(1) == 3
     assert choose_systems(20, links_per_system=4) == 5

@@ -1,4 +1,4 @@
-"""docs/workloads.md names every kind and setting with its default, and its examples run."""
+"""docs/workloads.md has every kind and setting with its default, and its examples run."""
 
 import re
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_defaults_on_the_page_are_those_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_examples_are_experiments(number: int, tmp_path: Path) -> None:
+def test_examples_are_valid_experiments(number: int, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(EXAMPLES[number])
     assert load_experiment(file).pubsub["kind"] == "topic-flood"

@@ -1,4 +1,4 @@
-"""Options of the workload with hotspots: equal radii, hotspots by place; and similarity."""
+"""Options of the workload with hotspots: equal radii, hotspots by location, and similarity."""
 
 from random import Random
 from statistics import fmean
@@ -32,7 +32,7 @@ def test_equal_radii_are_equal_and_keep_the_share_of_matches(seed: int) -> None:
     assert fmean(shares(made)) == pytest.approx(0.05, rel=0.05)
 
 
-def test_peers_of_a_hotspot_are_close_and_as_many_as_its_share() -> None:
+def test_peers_of_a_hotspot_are_close_and_their_number_is_its_share() -> None:
     regions = make_regions("zipf", 5, Random(1))
     owner = assign_by_place(regions, PLACES, Random(1))
     for number, region in enumerate(regions):
@@ -51,7 +51,7 @@ def test_few_peers_are_all_assigned() -> None:
 
 
 def neighbours_alike(**settings: str) -> float:
-    """The similarity of hosts beside each other in the plane, of some seeds."""
+    """The similarity of neighbouring hosts in the plane, for some seeds."""
     beside = [(a, a + 10) for a in range(90)]
     found = []
     for seed in range(4):
@@ -60,17 +60,17 @@ def neighbours_alike(**settings: str) -> float:
     return fmean(found)
 
 
-def test_hotspots_by_place_make_neighbours_similar() -> None:
+def test_hotspots_by_location_make_neighbours_similar() -> None:
     assert neighbours_alike(hotspots="located") > 1.5 * neighbours_alike()
 
 
-def test_places_change_nothing_unless_asked_for() -> None:
+def test_locations_change_nothing_by_default() -> None:
     plain, placed = (draw_workload(ZIPF, 1, HOSTS, places) for places in (None, PLACES))
     assert plain.interests.content.tolist() == placed.interests.content.tolist()
     assert plain.publications.content.tolist() == placed.publications.content.tolist()
 
 
-def test_located_hotspots_need_places() -> None:
+def test_hotspots_by_location_require_coordinates() -> None:
     with pytest.raises(ValueError, match="hotspots: expected hosts with places"):
         draw_workload({**ZIPF, "hotspots": "located"}, 1, HOSTS)
 
@@ -81,7 +81,7 @@ def test_similarity_is_that_of_the_events_that_peers_match() -> None:
     workload = Workload(interests, made, match_equal(interests, made))
     found = similarities(workload, 4)
     assert found[0, 1] == found[1, 0] == pytest.approx(2 / 3)
-    assert found[2].tolist() == [0, 0, 0, 0]  # nothing in common with itself either: no events
+    assert found[2].tolist() == [0, 0, 0, 0]  # nothing in common: no events
     assert mean_of_pairs(found) == pytest.approx(2 * (2 / 3) / 12)
     assert mean_of_links(found, [(0, 1), (1, 2)]) == pytest.approx(1 / 3)
     assert mean_of_links(found, []) is None

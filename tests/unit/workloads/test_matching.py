@@ -1,4 +1,4 @@
-"""The index by hand: owners, repetitions, places used again."""
+"""The index by hand: owners, repetitions, reused slots."""
 
 from workloads.content.matching import MatchIndex
 from workloads.content.subscription import make_point, subscribe
@@ -34,7 +34,7 @@ def test_a_subscription_counts_once_for_each_owner() -> None:
     assert ("a", LOW) not in index
 
 
-def test_owners_are_named_once_whether_few_or_many() -> None:
+def test_owners_are_listed_once_for_any_number_of_matches() -> None:
     index: MatchIndex[str] = MatchIndex()
     for subscription in (LOW, ALL, subscribe({1: (0, 3)})):
         index.add("a", subscription)
@@ -45,7 +45,7 @@ def test_owners_are_named_once_whether_few_or_many() -> None:
     assert index.owners(make_point([0])) == ["a"]  # three matches, seven owners
 
 
-def test_a_free_place_is_used_again() -> None:
+def test_a_free_slot_is_reused() -> None:
     index: MatchIndex[int] = MatchIndex()
     for _ in range(3):
         for owner in range(100):
@@ -59,7 +59,7 @@ def test_a_free_place_is_used_again() -> None:
     assert len(index._entries) == 100
 
 
-def test_an_owner_goes_with_all_it_had() -> None:
+def test_an_owner_is_removed_with_all_its_subscriptions() -> None:
     index: MatchIndex[str] = MatchIndex()
     for owner, subscription in (("a", LOW), ("b", ALL), ("a", HIGH)):
         index.add(owner, subscription)

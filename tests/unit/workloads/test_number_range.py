@@ -1,4 +1,4 @@
-"""Settings that are a number or a range: how they are written, and how sweeps tell them apart."""
+"""Settings that are a number or a range: their forms, and how sweeps distinguish them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,7 +40,7 @@ def test_a_range_is_one_number_or_two(text: str, low: int, high: int) -> None:
     assert parse_range("size", text) == (low, high)
 
 
-def test_a_range_may_have_fractions_where_they_make_sense() -> None:
+def test_a_range_can_have_fractions_if_the_setting_allows_them() -> None:
     assert parse_range("after_s", "0.5..1.25") == (0.5, 1.25)
     with pytest.raises(ValueError, match="^size: expected whole numbers, .* found '0.5..1'$"):
         parse_whole_range("size", "0.5..1")
@@ -52,7 +52,7 @@ def test_other_texts_are_refused(text: str) -> None:
         parse_range("size", text)
 
 
-def test_the_lower_number_comes_first() -> None:
+def test_the_lower_bound_is_first() -> None:
     with pytest.raises(ValueError, match="^size: expected the lower number first, found '6..2'$"):
         parse_range("size", "6..2")
 
@@ -60,7 +60,7 @@ def test_the_lower_number_comes_first() -> None:
 @pytest.mark.parametrize(
     ("given", "read"), [(4, "4"), ([2, 6], "2..6"), ("2..6", "2..6"), ([2.0, 6], "2.0..6")]
 )
-def test_a_setting_is_read_as_a_text_however_it_is_written(given: Any, read: str) -> None:
+def test_a_setting_becomes_a_text_from_any_form(given: Any, read: str) -> None:
     assert read_settings(Draw, "", {"size": given}).size == read
     assert settings_of(Draw)["size"].type_name == "range"
 
@@ -72,7 +72,7 @@ def test_a_setting_that_is_no_range_is_refused(given: Any) -> None:
 
 
 def ranges_of(folder: Path, written: str, *changes: str) -> list[str]:
-    """The ranges of the experiments that a file stands for."""
+    """The ranges in the experiments of a file."""
     path = folder / "mine.toml"
     path.write_text(FILE.format(written))
     sweep = load_sweep(path, dict(map(parse_change, changes)))
@@ -95,20 +95,20 @@ def test_two_numbers_are_a_range_and_ranges_are_swept(
     assert ranges_of(tmp_path, written) == found
 
 
-def test_a_file_with_a_range_alone_is_no_sweep(tmp_path: Path) -> None:
+def test_a_file_with_only_a_range_is_no_sweep(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(FILE.format("[2, 6]"))
     assert load_sweep(path).is_plain
     assert load_sweep(path).experiments[0].experiment == load_experiment(path)
 
 
-def test_the_command_line_takes_ranges_and_kinds_may_be_swept(tmp_path: Path) -> None:
+def test_the_command_line_accepts_ranges_and_kinds_can_be_swept(tmp_path: Path) -> None:
     kinds = 'workload.kind=["topics-uniform", "topics-zipf"]'
     assert ranges_of(tmp_path, "4", "workload.topics_per_peer=[2, 6]", kinds) == ["2..6"] * 2
 
 
 @pytest.mark.parametrize("written", ["[1, 2, 3]", "[2]", "[]"])
-def test_a_flat_list_of_other_lengths_is_refused(written: str, tmp_path: Path) -> None:
+def test_a_flat_list_of_another_length_is_refused(written: str, tmp_path: Path) -> None:
     wanted = r"workload.topics_per_peer: expected a range of two numbers, as in \[2, 6\], or a"
     with pytest.raises(ExperimentError, match=wanted):
         ranges_of(tmp_path, written)

@@ -1,4 +1,4 @@
-"""Subscriptions by hand, and what is refused."""
+"""Subscriptions by hand, and invalid ones."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def box(*ranges: Range) -> Subscription:
     return subscribe(dict(enumerate(ranges)))
 
 
-def test_a_subscription_matches_what_is_in_all_its_ranges() -> None:
+def test_a_subscription_matches_points_in_all_its_ranges() -> None:
     wanted = subscribe({1: (3, 5), 4: (10, 10)})
     assert wanted.matches(make_point([0, 3, 7, 7, 10]))
     assert wanted.matches(make_point([10, 5, 0, 0, 10]))
@@ -24,7 +24,7 @@ def test_a_subscription_matches_what_is_in_all_its_ranges() -> None:
     assert not wanted.matches(make_point([0, 3, 7, 7, 9]))
 
 
-def test_without_ranges_everything_matches() -> None:
+def test_a_subscription_without_ranges_matches_everything() -> None:
     everything = subscribe({})
     assert everything.matches(make_point([10] * 5))
     assert everything.matches(make_point([]))
@@ -56,6 +56,6 @@ def test_empty_ranges_and_unknown_attributes_are_refused(
 
 
 @pytest.mark.parametrize(("values"), [[11], [0, -1], [0] * 6])
-def test_what_is_no_event_is_refused(values: list[int]) -> None:
+def test_an_invalid_event_is_refused(values: list[int]) -> None:
     with pytest.raises(ContentError, match="^event: "):
         make_point(values)

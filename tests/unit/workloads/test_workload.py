@@ -1,4 +1,4 @@
-"""Workloads: the share of matches that was asked for, the shape of each kind, and one seed."""
+"""Workloads: the requested share of matches, the properties of each kind, and seeds."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ KINDS = ("uniform", "zipf")
 
 
 def matches(workload: DrawnContent) -> list[int]:
-    """How many subscriptions match each event, one by one."""
+    """The number of subscriptions that match each event, counted one by one."""
     held = [subscription for some in workload.subscriptions for subscription in some]
     return [sum(s.matches(event.point) for s in held) for event in workload.events]
 
@@ -28,25 +28,25 @@ def share(workload: DrawnContent) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_events_match_the_share_that_was_asked(kind: str) -> None:
+def test_the_mean_share_of_matches_is_as_requested(kind: str) -> None:
     workload = make_workload(kind, seed=3, peers=1024, events=2_000)
     assert share(workload) == pytest.approx(0.05, rel=0.02)
 
 
 @pytest.mark.parametrize(("kind", "spread"), [("uniform", 0.12), ("zipf", 0.35)])
-def test_each_event_matches_about_that_share(kind: str, spread: float) -> None:
+def test_each_event_matches_about_the_requested_share(kind: str, spread: float) -> None:
     counts = matches(make_workload(kind, seed=2, peers=1024, events=500))
     assert pstdev(counts) / mean(counts) < spread
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("match", [0.05, 0.5])
-def test_ranges_are_as_wide_as_it_takes_for_any_event(kind: str, match: float) -> None:
+def test_ranges_are_as_wide_as_required_for_any_event(kind: str, match: float) -> None:
     seed, chance = 3, Random(1)
     index = make_workload(kind, seed, 3_000, events=0, match=match).index()
     regions = make_regions(kind, 5, Random(f"{seed}/hotspots"))
     counts = []
-    for _ in range(2_000):  # the first that comes, not the best of some
+    for _ in range(2_000):  # the first result, not the best of several
         (region,) = chance.choices(regions, [region.share for region in regions])
         values = [chance.choices(range(11), weights)[0] for weights in region.values]
         counts.append(index.count(make_point(values)))
@@ -55,7 +55,7 @@ def test_ranges_are_as_wide_as_it_takes_for_any_event(kind: str, match: float) -
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4))
-def test_few_peers_get_their_share_too(kind: str, seed: int) -> None:
+def test_the_share_of_matches_holds_with_few_peers(kind: str, seed: int) -> None:
     assert share(make_workload(kind, seed, peers=12, events=200)) == pytest.approx(0.05, rel=0.1)
 
 
@@ -70,7 +70,7 @@ def test_other_shares_and_schemas(kind: str, match: float, attributes: int) -> N
     assert {event.point.values[attributes:] for event in made.events} == {(0,) * (5 - attributes)}
 
 
-def test_uniform_events_are_everywhere_and_of_every_publisher() -> None:
+def test_uniform_events_cover_the_space_and_all_publishers() -> None:
     made = make_workload("uniform", 1, 1024, events=10_000)
     for attribute in range(5):
         values = Counter(event.point.values[attribute] for event in made.events)
@@ -81,7 +81,7 @@ def test_uniform_events_are_everywhere_and_of_every_publisher() -> None:
     assert len(publishers) > 1000
 
 
-def test_uniform_subscriptions_want_the_edges_as_much_as_the_middle() -> None:
+def test_uniform_subscriptions_cover_the_edges_as_often_as_the_middle() -> None:
     made = make_workload("uniform", 1, 3_000, events=0)
     for attribute in range(5):
         accepted = [some[0].ranges[attribute] for some in made.subscriptions]
@@ -90,7 +90,7 @@ def test_uniform_subscriptions_want_the_edges_as_much_as_the_middle() -> None:
 
 
 def nearest_hotspots(seed: int, made: DrawnContent) -> Counter[int]:
-    """How many events are nearest to each hotspot."""
+    """The number of events that are nearest to each hotspot."""
     regions = make_regions("zipf", 5, Random(f"{seed}/hotspots"))
     centres = [[weights.index(1.0) for weights in region.values] for region in regions]
     found: Counter[int] = Counter()
@@ -100,8 +100,8 @@ def nearest_hotspots(seed: int, made: DrawnContent) -> Counter[int]:
     return found
 
 
-def test_zipf_hotspots_are_popular_by_rank() -> None:
-    # Added up over seeds: two hotspots of one seed may lie close together.
+def test_popularity_of_hotspots_follows_zipf_by_rank() -> None:
+    # Summed over seeds, because two hotspots of one seed may be close together.
     found: Counter[int] = Counter()
     for seed in range(12):
         found += nearest_hotspots(seed, make_workload("zipf", seed, 100, events=500))
@@ -112,7 +112,7 @@ def test_zipf_hotspots_are_popular_by_rank() -> None:
 
 
 def likeness(kind: str, seed: int) -> float:
-    """The mean similarity of each subscription and the ten that are most like it."""
+    """The mean similarity of each subscription with the ten most similar ones."""
     made, peers = make_workload(kind, seed, 150, events=800), range(150)
     had = [0] * 150
     for number, receivers in enumerate(made.receivers()):
@@ -141,7 +141,7 @@ def test_receivers_are_the_peers_with_a_match() -> None:
     assert any(expected)
 
 
-def test_more_events_begin_with_the_same() -> None:
+def test_a_workload_with_more_events_begins_with_the_same_events() -> None:
     short, long = (make_workload("zipf", 5, 30, events=n) for n in (20, 40))
     assert long.subscriptions == short.subscriptions
     assert long.events[:20] == short.events
@@ -153,7 +153,7 @@ _PRINT = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_seed_gives_one_workload_in_any_process(kind: str) -> None:
+def test_a_seed_gives_the_same_workload_in_any_process(kind: str) -> None:
     printed = {
         subprocess.run(
             [sys.executable, "-c", _PRINT.format(kind=kind)],
@@ -187,7 +187,7 @@ def test_one_seed_gives_one_workload_in_any_process(kind: str) -> None:
         ({"attributes": 1}, "match: expected at least 0.09091, .* 1 attributes give, found 0.05"),
     ],
 )
-def test_what_cannot_be_is_refused(changed: dict[str, object], found: str) -> None:
+def test_invalid_settings_are_refused(changed: dict[str, object], found: str) -> None:
     asked: dict[str, object] = {"kind": "uniform", "seed": 1, "peers": 10, **changed}
     with pytest.raises(ContentError, match=found):
         make_workload(**asked)  # type: ignore[arg-type]
