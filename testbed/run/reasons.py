@@ -43,8 +43,8 @@ def emulation_reasons(figures: Figures) -> list[Reason]:
     return [*found, *_other_runs(figures, is_doubtful=bool(found))]
 
 
-def metric_reasons(metrics: Figures, loses_packets: bool = False) -> list[Reason]:
-    """Reasons in the metrics of a run; its links may lose packets.
+def metric_reasons(metrics: Figures, is_delay_expected: bool = False) -> list[Reason]:
+    """Reasons in the metrics of a run; longer delays than those of links may be expected in it.
 
     Without a file that it should have, a run is not judged by what its other files say: checks fail
     because of that file.
@@ -54,7 +54,7 @@ def metric_reasons(metrics: Figures, loses_packets: bool = False) -> list[Reason
     return [
         *_broken_checks(metrics),
         *_broken_guarantee(metrics),
-        *(() if loses_packets else _late_deliveries(metrics)),
+        *(() if is_delay_expected else _late_deliveries(metrics)),
         *_late_window(metrics),
     ]
 
@@ -181,8 +181,7 @@ def _late_deliveries(metrics: Figures) -> Iterator[Reason]:
     """Whether the median delivery took much longer than the links on its path.
 
     After faults this is normal until all is repaired. Metrics are of the whole run, so there is no
-    such reason for a run with faults or churn, not even for deliveries before the first fault. Nor
-    is there one for a run whose links lose packets, where repeated messages take longer.
+    such reason for a run with faults or churn, not even for deliveries before the first fault.
     """
     measured, intended = metrics.get("rdp"), metrics.get("rdp_of_paths")
     if not measured or not intended or metrics.get("recovery"):

@@ -61,7 +61,7 @@ def judge_metrics(run: Path, metrics: Mapping[str, Any]) -> Verdict | None:
     if "verdict" not in document and not metrics.get("unreadable"):
         return None
     figures = document.get("figures", {})
-    added = metric_reasons(metrics, _loses_packets(run))
+    added = metric_reasons(metrics, _is_simulated(run) or _loses_packets(run))
     judged = verdict_document(_reasons_of_run(document), figures, added)
     draft = run / ".verdict.json.new"
     write_json(draft, document | judged)
@@ -74,8 +74,14 @@ def is_judged(run: Path) -> bool:
     return _BY_ANALYSIS in read_object(run / "verdict.json")
 
 
+def _is_simulated(run: Path) -> bool:
+    """Whether no machine was late in a run: only agents themselves hold messages back."""
+    experiment = read_object(run / "run.json").get("experiment")
+    return isinstance(experiment, dict) and experiment.get("backend") == "simulation"
+
+
 def _loses_packets(run: Path) -> bool:
-    """Whether a link of the underlay loses packets."""
+    """Whether a link of the underlay loses packets, so that repeated messages take longer."""
     try:
         links = load_underlay(run / "underlay.json").links
     except TopologyError:  # the analysis reports the file

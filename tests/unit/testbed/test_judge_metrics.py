@@ -62,6 +62,16 @@ def test_repeated_messages_are_no_reason_if_links_lose_packets(tmp_path: Path) -
     assert judge_metrics(tmp_path, GOOD | LATE) == Verdict("valid", ())
 
 
+@pytest.mark.parametrize(
+    ("backend", "verdict"), [("simulation", "valid"), ("emulation", "degraded")]
+)
+def test_no_simulated_delivery_is_late(tmp_path: Path, backend: str, verdict: str) -> None:
+    write_verdict(tmp_path, "valid")
+    (tmp_path / "run.json").write_text(json.dumps({"experiment": {"backend": backend}}))
+    judged = judge_metrics(tmp_path, GOOD | LATE)
+    assert judged is not None and judged.verdict == verdict
+
+
 def test_a_run_is_judged_at_each_analysis(tmp_path: Path) -> None:
     write_verdict(tmp_path, "degraded", "links were late")
     first = judge_metrics(tmp_path, BROKEN)
