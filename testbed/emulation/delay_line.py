@@ -45,7 +45,7 @@ _SIOCSIFTXQLEN = 0x8943
 
 _PACKET_BYTES = 2_048  # the devices have an MTU of 1,500
 _DEVICE_QUEUE_PACKETS = 1_000
-_READS_AT_ONCE, _FEW_DEVICES = 16, 3
+_FEW_DEVICES = 3
 _LATE_NS = 1_000_000
 _REMEMBER_NS = 50_000_000
 _LONGEST_NAP_NS, _SHORTEST_NAP_NS = 1_000_000, 100_000
@@ -89,6 +89,7 @@ class DelayLine:
         self._links: dict[str, tuple[LineChannel, LineChannel]] = {}
         self._pending: list[tuple[int, int, LineChannel, bytes, bytes]] = []
         self._sequence = 0
+        self._was_ready: set[int] = set()  # devices that the last round read
         self._due_of: dict[bytes, int] = {}
         self._due_before: dict[bytes, int] = {}
         self._forget_at_ns = 0
@@ -164,13 +165,15 @@ class DelayLine:
         self._forget(now_ns)
         due_of, due_before, pending = self._due_of, self._due_before, self._pending
         sequence = self._sequence
-        # Few ready devices mean bursts; many mean a packet each, and a second read finds nothing.
-        reads = _READS_AT_ONCE if len(ready) <= _FEW_DEVICES else 1
+        # Many ready devices mean a packet each, and a second read finds nothing. Few mean a burst;
+        # so does a device that is ready again. Unread packets must not wait, as the clock goes on.
+        again, self._was_ready = self._was_ready, {descriptor for descriptor, _ in ready}
+        is_burst = len(ready) <= _FEW_DEVICES
         for descriptor, _ in ready:
             channel = self._channel_of.get(descriptor)
             if channel is None:
                 continue
-            for _ in range(reads):
+            for _ in range(_DEVICE_QUEUE_PACKETS if is_burst or descriptor in again else 1):
                 try:
                     packet = os.read(descriptor, _PACKET_BYTES)
                 except OSError:  # empty, or down

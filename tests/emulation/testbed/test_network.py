@@ -1,6 +1,8 @@
 """A built network behaves as its underlay states, measured by Debian's tools."""
 
+import os
 import re
+import signal
 import socket
 import threading
 import time
@@ -188,6 +190,27 @@ def test_packets_in_transit_do_not_occupy_the_queue() -> None:
         receiver.join()
         assert len(received) == 40
         assert network.counts()["overflowed"] == 0
+
+
+def test_packets_of_a_burst_are_not_late() -> None:
+    """The clock of the network pauses until the line has read all packets of a burst."""
+    with EmulatedNetwork(some_network(3), links="delay-line") as network:
+        names = [host.name for host in network.hosts]
+        senders = []
+        for name in names:
+            with network.inside(name):
+                senders.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        (line,) = network.link_layer.processes
+        os.kill(line, signal.SIGSTOP)  # so that the whole burst waits in the devices
+        for sender, name in zip(senders * 200, [*names[1:], names[0]] * 200, strict=True):
+            sender.sendto(bytes(64), (network.underlay.address[name], 5000))
+        os.kill(line, signal.SIGCONT)
+        time.sleep(1.0)
+        for sender in senders:
+            sender.close()
+        counts = network.counts()
+        assert counts["forwarded"] > 5 * 200
+        assert counts["late"] < 0.01 * counts["forwarded"]
 
 
 def test_each_link_counts_its_packets_in_each_direction(network: EmulatedNetwork) -> None:
