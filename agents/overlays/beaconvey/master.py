@@ -66,7 +66,8 @@ class Master:
         self._computing = 0  # the epoch
         self._asked_us = self.computed_in_us = 0
         self._computed_for: list[PeerId] = []
-        self._layout: Layout | None = None  # of the epoch that is being prepared, or the current
+        self._current: Layout | None = None  # of the committed epoch
+        self._next: Layout | None = None  # of the epoch that is being prepared
         self._committed = 0
 
     @property
@@ -117,8 +118,10 @@ class Master:
     def advance(self, now_us: int) -> Letters:
         """The messages to send now."""
         self._committed = max([self._committed, *(one.current for one in self._known.values())])
-        letters = self._prepare(now_us)
-        letters += self._place_others(now_us)
+        if self._next is not None and self._next.epoch <= self._committed:
+            self._next = None  # another master's epoch has begun
+        letters = self._place_others(now_us)
+        letters += self._prepare(now_us)
         letters += self._commit(now_us)
         return [*letters, *self._retire(now_us)]
 
@@ -130,6 +133,7 @@ class Master:
         epoch = (counter + 1) << _MASTER_BITS | hash_position(self._me) >> (64 - _MASTER_BITS)
         if epoch > _MOST_EPOCH:
             return None
+        self._current_layout(now_us)  # all states are known now, for peers that start later
         self._computing, self._computed_for = epoch, sorted(self._known)
         self._is_changed, self._asked_us = False, now_us
         wanted = [sorted(self._known[peer].topics or ()) for peer in self._computed_for]
@@ -149,8 +153,8 @@ class Master:
             return None
         self._computing, self._planned_us = 0, now_us
         self.computed_in_us = now_us - self._asked_us
-        self._layout = lay_out(epoch, self._computed_for, *result)
-        return self._layout
+        self._next = lay_out(epoch, self._computed_for, *result)
+        return self._next
 
     def _change(self, now_us: int) -> None:
         self._changed_us, self._is_changed = now_us, True
@@ -167,8 +171,8 @@ class Master:
             return False
         if any(one.topics is None or one.status is None for one in self._known.values()):
             return False
-        if self._layout is not None and self._layout.epoch > self._committed:
-            return False  # it is being prepared
+        if self._next is not None:
+            return False
         if not self._committed:
             return True
         replan_us = self._settings.replan_s * 1e6
@@ -184,17 +188,22 @@ class Master:
         )
 
     def _prepare(self, now_us: int) -> Letters:
-        """Send the parts of a new plan."""
-        layout = self._layout
-        if layout is None or layout.epoch <= self._committed:
+        """Send the parts of a new plan, once a peer publishes in the current epoch.
+
+        A peer that started after the plan was computed has a place beside another one. So it does
+        not lack its place and its subscribers when the epoch begins.
+        """
+        layout = self._next
+        if layout is None:
             return []
-        return [
-            (peer, layout.plan_for(peer, self._known))
-            for peer in sorted(self._known)
-            if peer in layout.position
-            and not self._known[peer].has_ring(layout.epoch)
-            and self._may_tell(now_us, peer, ("plan", layout.epoch))
-        ]
+        letters: Letters = []
+        for peer, one in sorted(self._known.items()):
+            is_waiting = self._current is not None and one.current != self._committed
+            if one.topics is None or one.has_ring(layout.epoch) or is_waiting:
+                continue
+            if self._may_tell(now_us, peer, ("plan", layout.epoch)):
+                letters += self._give_place(layout, peer)
+        return letters
 
     def _place_others(self, now_us: int) -> Letters:
         """Give a place in the current epoch to peers that have none."""
@@ -211,12 +220,16 @@ class Master:
         letters: Letters = []
         for peer in lost:
             if self._may_tell(now_us, peer, ("plan", layout.epoch)):
-                position = self._best_place(layout, peer)
-                if position is not None:
-                    layout.position[peer] = position
-                    part = layout.plan_for(peer, self._known)
-                    letters.append((peer, part))
+                letters += self._give_place(layout, peer)
         return letters
+
+    def _give_place(self, layout: Layout, peer: PeerId) -> Letters:
+        """The plan for a peer, which is placed first if it is not part of the layout."""
+        position = self._best_place(layout, peer)
+        if position is None:
+            return []
+        layout.position[peer] = position
+        return [(peer, layout.plan_for(peer, self._known))]
 
     def _best_place(self, layout: Layout, peer: PeerId) -> int | None:
         """The place beside the peer with most common topics; a peer may keep its place."""
@@ -231,8 +244,9 @@ class Master:
 
     def _current_layout(self, now_us: int) -> Layout | None:
         """The layout of the current epoch; one made by another master is known from its peers."""
-        if self._layout is not None and self._layout.epoch >= self._committed:
-            return self._layout if self._layout.epoch == self._committed else None
+        if self._current is not None and self._current.epoch == self._committed:
+            return self._current
+        self._current = None
         if not self._is_quiet(now_us):
             return None
         statuses = {
@@ -244,16 +258,17 @@ class Master:
         if not ranks:
             return None
         position = {peer: status.position for peer, status in statuses.items()}
-        self._layout = Layout(self._committed, ranks, position, {})
-        return self._layout
+        self._current = Layout(self._committed, ranks, position, {})
+        return self._current
 
     def _commit(self, now_us: int) -> Letters:
-        """Begin an epoch when all peers have prepared for it, and later for each further peer."""
-        layout = self._layout
-        if layout is not None and layout.epoch > self._committed:
-            planned = [self._known[peer] for peer in layout.position if peer in self._known]
+        """Begin an epoch when all planned peers have prepared, and later for each further peer."""
+        layout = self._next
+        if layout is not None:
+            planned = [self._known[peer] for peer in layout.fingers if peer in self._known]
             if planned and all(one.is_settled(layout.epoch) for one in planned):
                 self._committed = layout.epoch
+                self._current, self._next = layout, None
         if not self._committed:
             return []
         return [

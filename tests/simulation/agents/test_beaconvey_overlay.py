@@ -239,6 +239,44 @@ def test_a_message_is_repeated_to_a_peer_that_has_not_followed_it() -> None:
     assert [peer for peer, _ in made.advance(14 * S)] == [1]
 
 
+def test_a_peer_that_starts_while_an_epoch_is_prepared_gets_a_place_in_both_epochs() -> None:
+    made, epochs = master(1, 2), []
+    for start_s in (5, 70):
+        if epochs:
+            made.on_wants(60 * S, 2, Wants(2, 0, 1, (5,)))  # A change, so there is a second plan.
+        compute = made.compute(start_s * S)
+        assert compute is not None
+        epochs.append(compute.name[1])
+        made.on_computed(start_s * S, epochs[-1], ([0, 1], [[1], [0]]))
+        assert sent(made, start_s) == {(1, Plan, epochs[-1]), (2, Plan, epochs[-1])}
+        if start_s == 5:
+            report(made, 2, 0, epochs[0], 1, 2)
+            assert sent(made, 6) == {(1, Commit, epochs[0]), (2, Commit, epochs[0])}
+            report(made, 3, epochs[0], epochs[0], 1, 2)
+    first, second = epochs
+    made.on_wants(71 * S, 3, Wants(1, 0, 1, (5,)))
+    made.on_status(71 * S, 3, Status(1, 0, 0, 0, 0, False, True))
+    assert (3, Plan, first) in sent(made, 71)
+    report(made, 2, 0, first, 3)
+    assert sent(made, 72) == {(3, Commit, first)}
+    report(made, 3, first, first, 3)
+    assert (3, Plan, second) in sent(made, 73)
+    report(made, 4, first, second, 1, 2)
+    assert {(1, Commit, second), (2, Commit, second)} <= sent(made, 74)  # It does not wait for 3.
+
+
+def report(made: Master, version: int, current: int, newest: int, *peers: PeerId) -> None:
+    """Tell a master the epochs of some peers, whose tables are quiet."""
+    for peer in peers:
+        made.on_status(0, peer, Status(version, current, peer, 2, newest, True, True))
+
+
+def sent(made: Master, at_s: int) -> set[tuple[PeerId, type, int]]:
+    """The messages of a master that are sent now, without `Retire`."""
+    letters = made.advance(at_s * S)
+    return {(peer, type(one), one.epoch) for peer, one in letters if not isinstance(one, Retire)}
+
+
 def test_a_late_peer_publishes_as_soon_as_it_has_a_position() -> None:
     made = master()
     made.on_status(0, 1, Status(1, 8, 0, 2, 8, True, True))
