@@ -268,7 +268,7 @@ class Tables:
             return self._follow(now_us, reading.place)
         if reading.is_synced or age_us >= _REFRESH_US:
             reading.told_us = now_us
-        return [Send(reading.place.peer, self._follow_message(reading))]
+        return [Send(reading.place.peer, self._follow_message(reading), reliable=True)]
 
     def _on_follow(self, now_us: int, reader: PeerId, message: Follow) -> list[Effect]:
         offer = self._offers.get(reader)
@@ -282,7 +282,7 @@ class Tables:
             self._offers[reader] = offer
             self.version += 1
             return list(self._news(now_us, reader, offer, None))
-        return [Send(reader, Lapsed(self.epoch, message.session, by_reader=False))]
+        return [Send(reader, Lapsed(self.epoch, message.session, by_reader=False), reliable=True)]
 
     def _on_lapsed(self, now_us: int, sender: PeerId, message: Lapsed) -> list[Effect]:
         if message.by_reader:
@@ -298,7 +298,7 @@ class Tables:
     def _on_piece(self, now_us: int, sender: PeerId, piece: Piece) -> list[Effect]:
         reading = self._readings.get(sender)
         if reading is None or piece.session != reading.session:
-            return [Send(sender, Lapsed(self.epoch, piece.session, by_reader=True))]
+            return [Send(sender, Lapsed(self.epoch, piece.session, by_reader=True), reliable=True)]
         if reading.wants_table != isinstance(piece, TablePiece):
             return []
         before = (reading.covers, reading.is_synced)

@@ -8,12 +8,14 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from agents.announcements import EpochBegun, EpochEnded, Place, Publish, RingView
 from agents.overlays.small_world.overlay import SmallWorldOverlay
-from agents.protocol import PeerId, Protocol, Surroundings
+from agents.protocol import PeerId, Protocol, Send, Surroundings
 from agents.pubsub.nsmf.division import Rule
 from agents.pubsub.nsmf.forwarder import BeaConvey, Nsmf
+from agents.pubsub.nsmf.messages import Lapsed
 from agents.pubsub.nsmf.tables import Tables
 from analysis.metrics.file import measure_run
 from testbed.run.verdict import judge_metrics
@@ -167,6 +169,19 @@ def test_after_its_last_subscriber_a_topic_leaves_all_tables() -> None:
     assert [tables_of(peers, n).nearest(9) for n in peers.agents] == [None] * 11
     assert peers.delivered(peers.publish(0, 7)) == []
     assert peers.run(1).delivered(1) == [3]
+
+
+def test_reports_to_the_peer_that_is_read_are_repeated_if_lost() -> None:
+    """The peer that is read stops to send changes when it hears nothing for some time."""
+    successor = Place(7, 700)
+    view = RingView(100, MODULUS, successor, (successor,), (successor,), 0, 1)
+    tables = Tables(0, 1, view, frozenset())
+    (follow,) = (one for one in tables.start(0) if isinstance(one, Send))
+    (report,) = (one for one in tables.on_timer(6_000_000, "tick") if isinstance(one, Send))
+    unknown = replace_struct(follow.message, pieces=3)
+    (lapsed,) = tables.on_message(6_000_000, 9, unknown)
+    assert isinstance(lapsed, Send) and isinstance(lapsed.message, Lapsed)
+    assert follow.reliable and report.reliable and lapsed.reliable
 
 
 def test_events_survive_crashes_of_a_third_of_the_peers_at_once() -> None:
