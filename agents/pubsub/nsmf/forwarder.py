@@ -132,6 +132,7 @@ class Nsmf(Protocol):
         elif isinstance(content, EpochBegun):
             self._current = self._rings.get(content.epoch, self._current)
             self._has_begun = True
+            effects += self._publish_early(now_us)
             if content.epoch not in self._unprepared:
                 effects += self._end_quiet()
             self._undrained = {epoch for epoch in self._rings if epoch < content.epoch}
@@ -186,12 +187,15 @@ class Nsmf(Protocol):
         self._rings[view.epoch] = tables
         self._unprepared.add(view.epoch)
         effects: list[Effect] = [Announce(PreparesEpoch(view.epoch)), *tables.start(now_us)]
-        if self._current is None:
+        if not view.epoch:  # other rings may be given up before they are used
             self._current = tables
-            early, self._early = self._early, []
-            for publish in early:
-                effects += self._publish(now_us, publish)
+            effects += self._publish_early(now_us)
         return effects
+
+    def _publish_early(self, now_us: int) -> list[Effect]:
+        """Publish what waited for a ring."""
+        early, self._early = self._early, []
+        return [effect for publish in early for effect in self._publish(now_us, publish)]
 
     def _end_epoch(self, epoch: int) -> Effects:
         """Remove the ring of an epoch."""

@@ -308,7 +308,11 @@ def test_events_published_before_the_ring_exists_are_sent_later() -> None:
     pubsub = Nsmf(Surroundings(1, (), Random(1), Nsmf.Settings()))
     assert list(pubsub.on_announcement(1, Publish(7, 3, b""))) == []
     view = RingView(0, 2 << 40, Place(2, 1 << 40), (Place(2, 1 << 40),), (), 4, 1 << 40)
+    pubsub.on_announcement(2, replace(view, epoch=3))
+    pubsub.on_announcement(2, EpochEnded(3))  # The epoch was given up before it began.
     pubsub.on_announcement(2, view)
+    assert not list(pubsub._custody.open_messages())
+    pubsub.on_announcement(3, EpochBegun(4))
     held = list(pubsub._custody.open_messages())
     assert [(event.event_id, event.topic, event.epoch) for event in held] == [(7, 3, 4)]
     assert pubsub._early == []
