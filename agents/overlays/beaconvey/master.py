@@ -133,7 +133,7 @@ class Master:
         epoch = (counter + 1) << _MASTER_BITS | hash_position(self._me) >> (64 - _MASTER_BITS)
         if epoch > _MOST_EPOCH:
             return None
-        self._current_layout(now_us)  # all states are known now, for peers that start later
+        self._current_layout(now_us)  # needed for peers that start before the epoch
         self._computing, self._computed_for = epoch, sorted(self._known)
         self._is_changed, self._asked_us = False, now_us
         wanted = [sorted(self._known[peer].topics or ()) for peer in self._computed_for]
@@ -190,8 +190,8 @@ class Master:
     def _prepare(self, now_us: int) -> Letters:
         """Send the parts of a new plan, once a peer publishes in the current epoch.
 
-        A peer that started after the plan was computed has a place beside another one. So it does
-        not lack its place and its subscribers when the epoch begins.
+        A peer that started after the plan was computed gets a place beside another one. So the
+        others know its position and its topics when the epoch begins.
         """
         layout = self._next
         if layout is None:
