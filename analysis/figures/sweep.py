@@ -339,7 +339,6 @@ def _label(canvas: Canvas, figure: Figure, grid: Any) -> None:
     canvas.supxlabel(figure.x_label or figure.x, fontsize=9)
     canvas.supylabel(figure.y_label or figure.y, fontsize=9)
     if figure.title:
-        # On the left, where it cannot meet the legend.
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     if not figure.lines:
         return
@@ -352,7 +351,7 @@ def _label(canvas: Canvas, figure: Figure, grid: Any) -> None:
         list(handles.values()),
         list(handles),
         title=title,
-        loc="outside right upper",
+        loc="outside right center",  # below the title, which may be long
         frameon=False,
         title_fontsize=8,
         alignment="left",
