@@ -1,5 +1,6 @@
 """The settings of an underlay in an experiment, and the interface of a kind of underlay."""
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -31,12 +32,12 @@ class TopologySettings(Struct, frozen=True, kw_only=True):
     ] = ""
 
 
-class Topology:
+class Topology(ABC):
     """A kind of underlay; subclasses are listed in `topologies.kinds`."""
 
     Settings: ClassVar[type[TopologySettings]] = TopologySettings
 
     @classmethod
+    @abstractmethod
     def make(cls, settings: Any, seed: int, folder: Path) -> Underlay:
         """The underlay, with or without hosts; paths are relative to the folder."""
-        raise NotImplementedError
